@@ -16,6 +16,23 @@ from neuroncore.options import Options
 
 ENTRY_POINT_GROUP = "nki_runtime.backends"
 
+VERSION_DETECTOR_GROUP = "nki_runtime.version_detectors"
+"""Entry points of functions from files to the `Detected` kernels in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """The version that a kernel is written for: a version, or "mixed", and the reason.
+
+    `place` is "file:line"; `needs` is the oldest version that has every name that it uses.
+    """
+
+    place: str
+    kernel: str
+    version: str
+    why: str
+    needs: str
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:

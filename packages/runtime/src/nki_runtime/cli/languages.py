@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from neuroncore.errors import LaunchError
-from neuroncore.machine.backend import Choice
+from neuroncore.machine.backend import VERSION_DETECTOR_GROUP, Backend, Choice, Detected
 from neuroncore.options import Options
-from nki_runtime.cli.programs import LANGUAGE_OF_ROOT, Program, detect_languages
-from nki_runtime.switch.choice import ChoiceRequest
+from neuroncore.surface import VERSIONS
+from nki_runtime.cli.programs import (
+    LANGUAGE_OF_ROOT,
+    Program,
+    detect_languages,
+    program_files,
+)
+from nki_runtime.switch.choice import DEFAULT_BACKEND, ChoiceRequest
 from nki_runtime.switch.errors import ChoiceError
 from nki_runtime.switch.registry import backends
 from nki_runtime.switch.use import resolve_choice
+
+AUTO = "auto"
+"""The version that the kernels of a program are written for."""
 
 
 def requests_of(given: argparse.Namespace, program: Program) -> list[ChoiceRequest]:
@@ -39,17 +51,26 @@ def choices(given: argparse.Namespace, program: Program) -> list[Choice]:
 def _languages(given: argparse.Namespace, program: Program) -> list[tuple[str | None, str | None]]:
     """Backend and version of each switch."""
     if given.backend != "auto":
-        return [(given.backend, given.nki)]
+        return [(given.backend, _version(given, program, given.backend))]
     source = None if os.environ.get("NKI_RUNTIME") else program.source()
     found = [] if source is None else detect_languages(source, [program.folder()])
     if not found:
-        return [(None, given.nki)]
-    if given.nki is None:
-        return [(backend, None) for backend in found]
+        backend = os.environ.get("NKI_RUNTIME") or DEFAULT_BACKEND
+        return [(None, _version(given, program, backend))]
+    if given.nki is None or given.nki == AUTO:
+        return [(backend, _version(given, program, backend)) for backend in found]
     speaking = [b for b in found if given.nki in backends()[b].versions]
     if not speaking:
         raise _unspoken(given.nki, found)
     return [*((b, None) for b in found if b not in speaking), *((b, given.nki) for b in speaking)]
+
+
+def _version(given: argparse.Namespace, program: Program, backend: str) -> str | None:
+    """The requested version for a backend, detected where that is requested."""
+    source = program.source()
+    if given.nki != AUTO or source is None:
+        return None if given.nki == AUTO else given.nki
+    return detected_version([*program_files(source, [program.folder()])], backends()[backend])
 
 
 def _unspoken(version: str, found: Sequence[str]) -> ChoiceError:
@@ -67,6 +88,49 @@ def _unspoken(version: str, found: Sequence[str]) -> ChoiceError:
         got=repr(version),
         hint=hint,
     )
+
+
+# -- the version of a program's kernels ----------------------------------------------------------
+def detected_version(files: Sequence[Path], backend: Backend) -> str:
+    """The version of the kernels in the files that a backend runs; printed with the reason.
+
+    Detectors are found by their entry point. The oldest version, which has everything that each
+    kernel needs; the backend's default where no kernel is found. Raises ChoiceError where no
+    version runs all kernels, or without a detector.
+    """
+    found = [d for d in _detect(files) if d.version in backend.versions or d.version == "mixed"]
+    oldest = min(found, key=lambda d: _place(d.version), default=None)
+    if oldest is None:
+        _say(f"NKI {backend.default_version}: no kernel is found in the program's own files")
+        return backend.default_version
+    newer = next((d for d in found if _place(d.needs) > _place(oldest.version)), None)
+    if newer is not None:
+        raise ChoiceError(
+            "no version of NKI has everything that the kernels use", operand="nki",
+            expected=f"{oldest.version}: {oldest.kernel} ({oldest.place}): {oldest.why}",
+            got=f"{newer.needs}: {newer.kernel} ({newer.place}): {newer.why}",
+            hint="name a version with --nki, or migrate the older kernel",
+        )  # fmt: skip
+    _say(f"NKI {oldest.version}: {oldest.place}: {oldest.kernel}: {oldest.why}")
+    return oldest.version
+
+
+def _place(version: str) -> int:
+    return VERSIONS.index(version) if version in VERSIONS else -1
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"nki-run: {text}\n")
+
+
+def _detect(files: Sequence[Path]) -> list[Detected]:
+    points = list(entry_points(group=VERSION_DETECTOR_GROUP))
+    if not points:
+        raise ChoiceError(
+            "--nki auto: no distribution here detects versions", expected="nki-migrate",
+            hint="pip install nki-migrate, or name a version such as --nki 0.7",
+        )  # fmt: skip
+    return points[0].load()(files)
 
 
 # -- options by name ------------------------------------------------------------------------------

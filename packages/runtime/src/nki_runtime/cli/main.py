@@ -36,6 +36,7 @@ _EXAMPLE = """\
 examples:
   nki-run softmax.py                          as the program's imports say, on a trn2
   nki-run --nki 0.2 --target trn1 softmax.py  another version, another device
+  nki-run --nki auto softmax.py               the version that its kernels are written for
   nki-run --option uninitialized=zero softmax.py --rows 128
   nki-run -m kernels.bench --rows 128         a module, as with python -m
   nki-run softmax.py:softmax 'x=f32[256,512]' one function, on an array of this shape
@@ -91,7 +92,11 @@ def make_parser() -> argparse.ArgumentParser:
         help="auto (default: what the program imports: neuronxcc is beta1, nki is beta2), "
         "beta1, beta2, nkigen-lite for NumPy functions, or neuron for the vendor's package",
     )
-    parser.add_argument("--nki", metavar="VERSION", help="NKI version, such as 0.6")
+    parser.add_argument(
+        "--nki",
+        metavar="VERSION",
+        help="NKI version, such as 0.6, or auto: what the kernels are written for",
+    )
     add_target(parser, default=None)
     parser.add_argument(
         "--option",

@@ -100,23 +100,26 @@ LANGUAGE_OF_ROOT = {"neuronxcc": "beta1", "nki": "beta2"}
 
 
 def detect_languages(source: Path, path: Sequence[str]) -> list[str]:
-    """Backends that the program in `source` imports, in the order of LANGUAGE_OF_ROOT.
+    """Backends that the program in `source` imports, in the order of LANGUAGE_OF_ROOT."""
+    names = set().union(*program_files(source, path).values())
+    roots = {name.partition(".")[0] for name in names}
+    return [backend for root, backend in LANGUAGE_OF_ROOT.items() if root in roots]
 
-    Reads the file and the files that it imports from its own folders `path`, and so on from there.
-    A file that can't be read or parsed is skipped: running it reports the error.
+
+def program_files(source: Path, path: Sequence[str]) -> dict[Path, set[str]]:
+    """The file, and the files that it imports from its own folders `path`, and so on from there.
+
+    Each with the names that it imports. A file that can't be read or parsed imports none: running
+    it reports the error.
     """
-    seen: set[Path] = set()
-    roots: set[str] = set()
+    seen: dict[Path, set[str]] = {}
     todo = [source]
     while todo:
         file = todo.pop()
-        if file in seen:
-            continue
-        seen.add(file)
-        names = set(_imported_names(file))
-        roots |= {name.partition(".")[0] for name in names}
-        todo += [f for name in names if (f := find_source(name, path)) is not None]
-    return [backend for root, backend in LANGUAGE_OF_ROOT.items() if root in roots]
+        if file not in seen:
+            names = seen[file] = set(_imported_names(file))
+            todo += [f for name in names if (f := find_source(name, path)) is not None]
+    return seen
 
 
 def find_source(name: str, path: Sequence[str]) -> Path | None:
