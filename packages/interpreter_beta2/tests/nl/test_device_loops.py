@@ -17,6 +17,7 @@ from neuroncore.errors import (
     EndlessLoopError,
     LaunchError,
     SignatureError,
+    UndefinedError,
     UnsupportedError,
 )
 from neuroncore.instructions import KernelWarning
@@ -109,7 +110,7 @@ def test_the_variable_is_an_offset_and_python_runs_once(kind, ramp):
         return lang.out(total)
 
     assert lang.run(kernel, ramp).tolist() == [(ramp[1] + ramp[3]).tolist()]
-    assert calls == ["TracedRegister" if kind == "register" else "NkiScalar"]
+    assert calls == ["LoopRegister" if kind == "register" else "NkiScalar"]
 
 
 def test_a_body_that_python_changes_repeats_what_was_traced(lang):
@@ -352,6 +353,36 @@ def test_memory_that_the_host_fills_is_filled_in_every_turn(lang):
     assert lang.run(kernel).tolist() == [[3.0] * 4]
 
 
+@pytest.mark.parametrize("exchange", ["core_barrier", "sendrecv"])
+def test_cores_exchange_data_in_every_turn(lang, exchange):
+    """Each core adds what the other one has: 1, 2 → 3, 3 → 6, 6."""
+    nl, nisa = lang.nl, lang.nisa
+
+    def kernel():
+        core = nl.program_id(0)
+        mine = nl.full((1, 1), 1 + core, nl.float32)
+        shared = nl.ndarray((2, 1), nl.float32, buffer=nl.shared_hbm)
+
+        def body(i):
+            other = nl.ndarray((1, 1), nl.float32)
+            if exchange == "sendrecv":
+                nisa.sendrecv(mine, other, 1 - core, 1 - core, 0)
+            else:
+                nisa.dma_copy(shared[core : core + 1], mine)
+                nisa.core_barrier(shared, (0, 1))
+                nisa.dma_copy(other, shared[1 - core : 2 - core])
+                nisa.core_barrier(shared, (0, 1))
+            nisa.tensor_tensor(mine, mine, other, nl.add)
+
+        nl.fori_loop(0, 2, body)
+        nisa.dma_copy(shared[core : core + 1], mine)
+        return shared
+
+    with watching("race", "memory") as report:
+        assert lang.nki.jit(kernel)[2]().tolist() == [[6.0], [6.0]]
+    assert not [*report]
+
+
 # -- programs and checks --------------------------------------------------------------------------
 
 
@@ -479,6 +510,62 @@ def test_loops_that_do_not_end_are_named():
         lang.run(lambda: lang.nl.while_loop(lang.nisa.register_alloc(1), lambda r: r))
     with pytest.raises(EndlessLoopError, match="has not ended after 4 turns"):
         lang.run(lambda: lang.nl.fori_loop(0, 5, lambda i: None))
+
+
+def test_a_loop_variable_that_is_written_is_a_warning_and_the_loop_goes_on(lang):
+    def loop(count):
+        def body(i):
+            count()
+            lang.nisa.register_move(i, 100)
+
+        lang.nl.fori_loop(0, register(lang, 3), body)
+
+    with pytest.warns(KernelWarning, match=r"the variable of nl\.fori_loop is written"):
+        assert counted(lang, loop) == 3
+
+
+def test_names_of_instructions_are_unique_in_a_body(lang):
+    def kernel(number):
+        def body(i):
+            for turn in range(2):
+                lang.nisa.memset(tile, 0.0, name=f"clear{turn if number else ''}")
+
+        tile = lang.nl.ndarray((1, 1), lang.nl.float32)
+        lang.nl.fori_loop(0, 2, body)
+        lang.nl.fori_loop(0, 2, body)
+
+    lang.run(lambda: kernel(True))
+    with pytest.raises(AttributeValueError, match="two instructions of a loop's body are called"):
+        lang.run(lambda: kernel(False))
+
+
+@pytest.mark.parametrize(("place", "accumulate", "total"), [
+    ("outside", None, None), ("outside", False, 2.0), ("inside", None, 2.0),
+])  # fmt: skip
+def test_whether_a_matmul_starts_a_group_is_decided_once(lang, place, accumulate, total):
+    nl, nisa = lang.nl, lang.nisa
+
+    def kernel():
+        two, one = nl.full((1, 1), 2.0, nl.float32), nl.full((1, 1), 1.0, nl.float32)
+        result = nl.zeros((1, 1), nl.float32)
+        outside = nl.ndarray((1, 1), nl.float32, buffer=nl.psum)
+
+        def body(i):
+            inside = nl.ndarray((1, 1), nl.float32, buffer=nl.psum)
+            dst = inside if place == "inside" else outside
+            nisa.nc_matmul(dst, two, one, accumulate=accumulate)
+            nisa.tensor_copy(result, dst)
+
+        nl.fori_loop(0, 3, body)
+        return lang.out(result)
+
+    if total is not None:
+        assert lang.run(kernel).item() == total
+        return
+    with pytest.raises(UndefinedError, match="into a tensor made outside of it"):
+        lang.run(kernel)
+    loose = speaker("0.7", psum_across_turns="run")
+    assert loose.run(kernel).item() == 6.0
 
 
 def test_no_device_loop_inside_no_reorder(lang):

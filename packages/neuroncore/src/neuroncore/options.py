@@ -216,6 +216,12 @@ class Options:
     while the kernel is traced, so that they have the value of one run, here as on the device. No
     document says whether the compiler reports it. "warn" says so, "error" rejects it."""
 
+    psum_across_turns: Literal["error", "run"] = "error"
+    """A matmul with accumulate=None in the body of a device loop, into a PSUM tensor made outside
+    of it, from 0.7 on. Whether it replaces or adds is decided once, while the body is traced, and
+    no document says which; documents put PSUM tiles of a turn into the body. "error" rejects it;
+    "run" decides each time it is executed: the first turn replaces, later ones add."""
+
     dynamic_turns: int = 1 << 20
     """How many turns a loop on the device may take before it is called endless."""
 

@@ -23,7 +23,7 @@ from neuroncore.errors import (
 from neuroncore.machine.captured_state import CapturedState
 from neuroncore.machine.launch import running
 from neuroncore.machine.loop_trace import act, loop_ended, report_changes, traced
-from neuroncore.machine.registers import DeviceNumber, TracedRegister, VirtualRegister, endless
+from neuroncore.machine.registers import DeviceNumber, LoopRegister, VirtualRegister, endless
 from neuroncore.machine.scalars import NkiScalar
 from nki_beta2.kernel.configuration import is_parsed
 
@@ -142,7 +142,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
     check_loop(what, step, place)
     low, high = bound_of(what, lower, "lower", 0), bound_of(what, upper, "upper", 1)
     by_register = any(isinstance(bound, VirtualRegister) for bound in (lower, upper)) or is_parsed()
-    variable = TracedRegister(core) if by_register else NkiScalar(core)
+    variable = LoopRegister(core) if by_register else NkiScalar(core)
     state = CapturedState(body_fun)
     with traced(core) as trace, launch.turn(what, place):
         check_result(body_fun(variable), place)

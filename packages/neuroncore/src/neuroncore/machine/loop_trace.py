@@ -15,7 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from neuroncore.errors import KernelError, LaunchError, UnsupportedError
+from neuroncore.errors import (
+    AttributeValueError,
+    KernelError,
+    LaunchError,
+    UndefinedError,
+    UnsupportedError,
+)
 from neuroncore.instructions import KernelWarning
 from neuroncore.machine.captured_state import CapturedState
 from neuroncore.machine.core import NeuronCore
@@ -94,6 +100,7 @@ class LoopTrace(Watcher):
         outer = core.tracing
         self.watchers: tuple[Watcher, ...] = core.watchers if outer is None else outer.watchers
         """The watchers of the run, which hear of what a turn does when it does it."""
+        self.names: dict[str, Place | None] = {} if outer is None else outer.names
         self._actions: list[Action] = []
         self._made: dict[int, _Allocation] = {}
 
@@ -108,11 +115,42 @@ class LoopTrace(Watcher):
         self, event: Event, execute: Callable[..., Any], operands: Iterable[Any]
     ) -> None:
         """An instruction: it is legal, and every turn executes it."""
+        self._check_name(event)
+        self._check_accumulation(event)
         views = tuple(operands)
         for view in views:
             if isinstance(view, View) and view.spec.fresh:
                 self._use(view)
         self._actions.append(_Instruction(self.core, event, execute, views))
+
+    def _check_name(self, event: Event) -> None:
+        """Names of instructions are unique in a body, and in the bodies of loops in it."""
+        if event.name is None:
+            return
+        if event.name in self.names:
+            raise AttributeValueError(
+                f"two instructions of a loop's body are called {event.name!r}", place=event.place,
+                expected="names of their own", got=f"the first is at {self.names[event.name]}",
+                hint="number the names of a call that Python repeats", operand="name",
+                instruction=event.call.record.name, rule="NKI 0.7: loops on the device, names",
+            )  # fmt: skip
+        self.names[event.name] = event.place
+
+    def _check_accumulation(self, event: Event) -> None:
+        """Whether a matmul starts an accumulation group is decided once for all turns."""
+        if event.call.attrs.get("accumulate", False) is not None:
+            return
+        dst: View = event.views["dst"]
+        if id(dst.storage) in self._made or self.core.options.psum_across_turns == "run":
+            return
+        raise UndefinedError(
+            "accumulate=None in the body of a device loop, into a tensor made outside of it",
+            expected="a PSUM tensor made in the body, or accumulate=True or False", got=repr(dst),
+            hint="whether it replaces or adds is decided once, for all turns; "
+            "Options.psum_across_turns='run' decides it in each turn", operand="dst", position=0,
+            place=event.place, instruction=event.call.record.name,
+            rule="NKI 0.7: loops on the device, PSUM tiles",
+        )  # fmt: skip
 
     def note(self, action: Action, is_placed: bool = False) -> None:
         """Something else that every turn does; `is_placed`: its errors have places of their own."""

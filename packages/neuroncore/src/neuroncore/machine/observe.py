@@ -131,6 +131,7 @@ class Tracing(Protocol):
     (neuroncore.machine.loop_trace)."""
 
     watchers: tuple[Watcher, ...]
+    names: dict[str, Place | None]
 
     def note_instruction(
         self, event: Event, execute: Callable[..., Any], operands: Iterable[Any]

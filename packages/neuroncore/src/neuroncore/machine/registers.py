@@ -19,6 +19,7 @@ from neuroncore.errors import (
     FrozenRegisterError,
     UnsupportedError,
 )
+from neuroncore.instructions import warn_at_kernel
 from neuroncore.instructions.registers import register_dtype
 from neuroncore.machine.core import NeuronCore
 from neuroncore.machine.loop_trace import act, untraced
@@ -235,6 +236,20 @@ class TracedRegister(VirtualRegister):
         raise without_value("the number", self)
 
     __int__ = __float__ = __index__
+
+
+class LoopRegister(TracedRegister):
+    """The variable of nl.fori_loop, by value: each turn sets it anew."""
+
+    __slots__ = ()
+
+    def to_write(self, dtype: DType) -> View:
+        """The cell for a number of `dtype`; what is written holds until the turn ends."""
+        warn_at_kernel(
+            "the variable of nl.fori_loop is written, which does not change the loop: the next "
+            "turn sets it again [NKI 0.7: nl.fori_loop, by value]"
+        )
+        return super().to_write(dtype)
 
 
 def without_value(what: str, number: DeviceNumber) -> DeviceValueError:
