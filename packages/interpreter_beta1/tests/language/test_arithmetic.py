@@ -240,6 +240,15 @@ def test_matmul_with_and_without_transposing_first(evaluate, rng):
         np.testing.assert_allclose(result, expected, atol=33 * 40 * 2.0**-24)
 
 
+def test_static_cast_of_an_array_is_an_array_outside_kernels_too(rng):
+    x = rng.standard_normal((5, 7)).astype(np.float32)
+
+    cast = nl.static_cast(x, nl.bfloat16)
+
+    assert isinstance(cast, np.ndarray)
+    np.testing.assert_array_equal(cast, x.astype(ml_dtypes.bfloat16))
+
+
 def test_transposes_and_static_cast(evaluate, rng):
     x = rng.standard_normal((96, 40)).astype(np.float32)
 

@@ -153,6 +153,22 @@ class Beta2:
             )
         return _modules(choice)
 
+    def annotations(self, choice: Choice) -> Mapping[str, ModuleType]:
+        """Modules of 0.1 that kernels up to 0.4 import for annotations alone, where no language
+        supplies them.
+        """
+        if version_tuple(choice.nki) > (0, 4):
+            return {}
+        nki, typing = ModuleType(f"{_OLD}.nki"), ModuleType(f"{_OLD}.nki.typing")
+        for name in ("tensor", "mutable_tensor", "scalar"):
+            setattr(typing, name, _TensorAnnotation())
+        old = ModuleType(_OLD)
+        old.nki, nki.typing = nki, typing  # type: ignore[attr-defined]
+        found = {module.__name__: module for module in (old, nki, typing)}
+        for module in (old, nki):
+            module.__path__ = []
+        return found
+
     def is_kernel(self, obj: object) -> bool:
         return isinstance(obj, Kernel)
 
@@ -170,6 +186,7 @@ class Beta2:
 
 
 BACKEND = Beta2()
+_OLD = "neuronxcc"
 
 
 @cache

@@ -206,7 +206,19 @@ def test_a_pattern_stays_inside_and_keeps_the_partitions(every, pattern, offset,
     nl = every.nl
 
     with pytest.raises(AccessError, match=why):
-        every.inside(lambda: nl.ndarray((4, 24), nl.float32).ap(pattern, offset=offset))
+        every.inside(lambda: nl.ndarray((4, 24), nl.float32).ap(pattern, offset=offset).shape)
+
+
+def test_a_pattern_that_leaves_the_tensor_matters_only_where_it_is_used(every):
+    def kernel(x, uses):
+        tile = every.tile(x)
+        views = [tile.ap([[24, 4], [1, 12]], offset=12 * i) for i in range(3)]
+        return every.out(views[2 if uses else 1])
+
+    assert np.array_equal(every.run(kernel, X, False), X[:, 12:])
+    with pytest.raises(AccessError, match="leaves the tensor") as wrong:
+        every.run(kernel, X, True)
+    assert ".ap(" in str(wrong.value)
 
 
 @pytest.mark.parametrize(

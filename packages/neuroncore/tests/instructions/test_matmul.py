@@ -334,6 +334,16 @@ def test_transpose_mode_wants_an_identity_of_the_right_size(world, nisa):
         )
 
 
+def test_before_gen3_the_flag_of_transpose_mode_multiplies(make_world, nisa, rng):
+    world = make_world("trn1")
+    stationary, moving = rng.standard_normal((4, 3)), rng.standard_normal((4, 5))
+    dst = world.new((3, 5), space="psum")
+
+    nisa.nc_matmul(dst, world.tile(stationary), world.tile(moving), is_transpose=True)
+
+    np.testing.assert_allclose(dst.array, stationary.T @ moving, rtol=1e-5, atol=1e-6)
+
+
 def test_transpose_mode_does_not_accumulate(world, nisa):
     with pytest.raises(AttributeValueError, match="accumulate=True in transpose mode"):
         nisa.nc_matmul(

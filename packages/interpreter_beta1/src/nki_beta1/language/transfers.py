@@ -14,6 +14,7 @@ from neuroncore.errors import (
     SignatureError,
 )
 from neuroncore.memory import View
+from neuroncore.spec import as_dtype
 from nki_beta1.access.access import Access
 from nki_beta1.call import elementwise
 from nki_beta1.call.apply import apply, cut
@@ -26,6 +27,7 @@ from nki_beta1.execution.plans import gathered
 from nki_beta1.index.mask import Region, region_of
 from nki_beta1.launch.results import immutable
 from nki_beta1.values.attributes import nl_function
+from nki_dtypes import cast
 
 
 @nl_function
@@ -155,7 +157,9 @@ def copy(src: Any, *, mask: Any = None, dtype: Any = None) -> Any:
 
 
 def static_cast(input_data: Any, dtype: Any) -> Any:
-    """A copy in another dtype."""
+    """A copy in another dtype; of a NumPy array an array, also outside kernels."""
+    if isinstance(input_data, np.ndarray):
+        return cast(input_data, as_dtype(dtype))
     return elementwise.copy(input_data, dtype=dtype)
 
 

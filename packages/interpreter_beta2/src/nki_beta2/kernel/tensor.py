@@ -47,6 +47,12 @@ class NkiTensor(View):
         space = self.spec.space
         return MemorySpace.private_hbm if space is MemorySpace.hbm else space
 
+    def outside(self, error: AccessError) -> NkiTensor:
+        """The view of an access pattern that leaves the tensor: an error where it is used."""
+        view = object.__new__(_Outside)
+        view.error = error
+        return view
+
     def is_indirect(self) -> bool:
         """Whether this view has an index that is computed on the device; it takes no second one."""
         return self.spec.indirect is not None
@@ -69,6 +75,16 @@ class NkiTensor(View):
             hint = "where a tensor of NKI 0.2 lies is not modelled: the compiler places it"
         having = [n for n in dir(View) if not n.startswith("_")]
         raise absent_name("NkiTensor", name, having, hint)
+
+
+class _Outside(NkiTensor):
+    """A view that leaves its tensor: every use of it raises its error."""
+
+    __slots__ = ("error",)
+    error: AccessError
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self.error
 
 
 def _rejected(what: str, expected: str, hint: str | None, rule: str) -> Any:

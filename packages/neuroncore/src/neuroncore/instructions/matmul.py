@@ -28,6 +28,7 @@ from neuroncore.instructions._numerics import Result, reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule, same_partitions
 from neuroncore.memory import View
+from neuroncore.notes import note_without_effect
 from neuroncore.options import Options
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant
 from nki_dtypes import (
@@ -47,13 +48,18 @@ WIDE = frozenset({float32, tfloat32})
 INPUTS = FP8 | WIDE | {bfloat16, float16}
 
 
+def transposes(c: Call) -> bool:
+    """Whether TensorE moves bits instead of multiplying; before gen3 the flag has no effect."""
+    return c.is_transpose and c.target.generation >= 3
+
+
 def nc_matmul(c: Call) -> Callable[..., None]:
     """dst (+)= stationaryᵀ · moving.
 
     accumulate False: overwrite; True: add; None: per PSUM location the first matmul write
     overwrites and later ones add.
     """
-    return _transpose_mode(c) if c.is_transpose else accumulating(c, _product(c))
+    return _transpose_mode(c) if transposes(c) else accumulating(c, _product(c))
 
 
 def _product(c: Call) -> Callable[..., np.ndarray]:
@@ -86,7 +92,7 @@ def _transpose_mode(c: Call) -> Callable[..., None]:
 
 def _matmul_effects(c: Call) -> list[Effect]:
     inputs = reads("stationary", "moving")
-    return inputs + (writes("dst") if c.is_transpose else accumulated(c))
+    return inputs + (writes("dst") if transposes(c) else accumulated(c))
 
 
 def _matmul_work(c: Call) -> list[MicroOp]:
@@ -97,7 +103,7 @@ def _matmul_work(c: Call) -> list[MicroOp]:
     rows = 2 if c.perf_mode is MatmulPerfMode.double_row else 1
     m, n = c.stationary.free // rows, c.moving.free // rows
     wide = {c.stationary.dtype, c.moving.dtype} & {float32}
-    onezero = c.is_stationary_onezero or c.is_moving_onezero or c.is_transpose
+    onezero = c.is_stationary_onezero or c.is_moving_onezero or transposes(c)
     passes, cycles = (1 if onezero else 2, 2) if wide else (1, 1)
     flops = 2 * c.stationary.partitions * rows * m * n // passes
     interval = cycles * max(n, constant("MIN_II"))
@@ -107,7 +113,7 @@ def _matmul_work(c: Call) -> list[MicroOp]:
 
 
 def _matmul_result(c: Call) -> Result:
-    kind = c.stationary.dtype if c.is_transpose else float32
+    kind = c.stationary.dtype if transposes(c) else float32
     rows = 2 if c.perf_mode is MatmulPerfMode.double_row else 1
     return (c.stationary.free // rows, c.moving.free // rows), kind, MemorySpace.psum
 
@@ -151,7 +157,7 @@ def bank_end(c: Call) -> int:
 
 
 def result_dtypes(c: Call) -> frozenset[DType]:
-    if c.is_transpose:
+    if transposes(c):
         return frozenset({c.stationary.dtype})
     return frozenset({float32, bfloat16}) if c.target.generation >= 4 else frozenset({float32})
 
@@ -181,13 +187,11 @@ def input_dtypes(c: Call) -> Iterable[Violation]:
 
 
 def transpose_is_legal(c: Call) -> Iterable[Violation]:
-    if not c.is_transpose:
+    if not transposes(c):
+        if c.is_transpose:
+            what, why = f"is_transpose on {c.target.name}", "it multiplies: the mode is of gen3"
+            note_without_effect(what, why, f"{RULE}, transpose mode")
         return
-    if c.target.generation < 3:
-        yield Violation(
-            UnsupportedError, f"{c.target.name} has no transpose mode", "is_transpose",
-            expected="gen3 or later", got=c.target.name, rule=f"{RULE}, transpose mode",
-        )  # fmt: skip
     if c.accumulate:
         yield Violation(
             AttributeValueError, "accumulate=True in transpose mode", "accumulate",
@@ -322,7 +326,6 @@ NC_MATMUL = Instruction(
         Limit(double_row_is_legal, {"perf_mode": MatmulPerfMode.double_row}),
         Limit(placement_is_legal, {"tile_position": (0, 0)}),
         Limit(placement_is_legal, {"tile_position": (16, 0), "tile_size": (32, 128)}),
-        Limit(transpose_is_legal, {"is_transpose": True, "target": "trn1"}),
         Limit(transpose_is_legal, {"is_transpose": True}),
         rule(
             rows_are_tiled, AttributeValueError, "tile_position", tiles_columns,

@@ -41,7 +41,9 @@ def access_pattern(
     index = _index(view, scalar_offset, vector_offset, indirect_dim, counts)
     if vector_offset is not None:
         steps = (0, *steps[1:])  # every row gets its own base
-    _check_inside(view, base, steps, counts, flat.size, dynamic=index is not None)
+    outside = _outside(base, steps, counts, flat.size, dynamic=index is not None)
+    if outside is not None:
+        return view.outside(outside)
     if view.spec.space.on_chip:
         _check_partitions(view, base, steps, counts, flat.size)
     array = window(flat, base, counts, steps)
@@ -240,22 +242,17 @@ def _check_divides(view: StridedView, to: DType) -> None:
         )
 
 
-def _check_inside(
-    view: StridedView,
-    base: int,
-    steps: tuple[int, ...],
-    counts: tuple[int, ...],
-    size: int,
-    dynamic: bool,
-) -> None:
+def _outside(
+    base: int, steps: tuple[int, ...], counts: tuple[int, ...], size: int, dynamic: bool
+) -> AccessError | None:
+    """What is wrong with a pattern that leaves the tensor."""
     low, high = (base + r for r in reach(counts, steps))
-    if low < 0 or high >= size:
-        raise AccessError(
-            "the access pattern leaves the tensor" + (" already at index 0" if dynamic else ""),
-            expected=f"elements 0 to {size - 1}",
-            got=f"elements {low} to {high}",
-            rule=RULE,
-        )
+    if low >= 0 and high < size:
+        return None
+    return AccessError(
+        "the access pattern leaves the tensor" + (" already at index 0" if dynamic else ""),
+        expected=f"elements 0 to {size - 1}", got=f"elements {low} to {high}", rule=RULE,
+    )  # fmt: skip
 
 
 def _row(view: StridedView, size: int) -> int:

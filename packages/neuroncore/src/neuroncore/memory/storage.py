@@ -241,6 +241,10 @@ class StridedView:
         )
         return view
 
+    def outside(self: ViewT, error: AccessError) -> ViewT:
+        """The view of an access pattern that leaves the tensor: raises the error."""
+        raise error
+
     def along(self: ViewT, array: np.ndarray, start: int) -> ViewT:
         """A view of the same elements, through `array`, that keeps the dynamic offset."""
         return self.derive(array, start, dynamic=self.dynamic, indirect=self.spec.indirect)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
@@ -126,6 +127,11 @@ _OUTSIDE: ContextVar[tuple[Choice | None, tuple[Watcher, ...]]] = ContextVar("nk
 """CURRENT and WATCHERS as they were around the outermost of them."""
 
 
+def _is_importable(package: str) -> bool:
+    """Whether a language or an installed package supplies it."""
+    return package in sys.modules or find_spec(package) is not None
+
+
 class Switch:
     """One `use()`: in force from its creation until `close()` or the end of its `with` block."""
 
@@ -163,6 +169,9 @@ class Switch:
         """The modules of the choice, and the import roots they answer."""
         tops = getattr(self._backend, "tops", (self._backend.top_level,))
         modules = dict(self._backend.modules(self.choice))
+        old = getattr(self._backend, "annotations", lambda choice: {})(self.choice)
+        if old and not _is_importable(next(iter(old))):
+            tops, modules = (*tops, *(name for name in old if name.count(".") == 1)), modules | old
         return Layer(tops, modules, uncovers=not modules)
 
     def __enter__(self) -> Self:
