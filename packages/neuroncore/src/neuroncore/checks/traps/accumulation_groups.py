@@ -20,6 +20,7 @@ from neuroncore.enums import Engine, MemorySpace
 from neuroncore.findings import Severity
 from neuroncore.instructions import Call
 from neuroncore.machine.accesses import footprint_of
+from neuroncore.machine.launch import RUNNING
 from neuroncore.machine.observe import Event
 from neuroncore.memory import Storage, View, is_whole
 from neuroncore.source_location import Place
@@ -30,7 +31,12 @@ _Key = tuple[object, ...]
 def _key(view: View) -> _Key:
     """Equal for views of a storage that name the same elements of a bank."""
     spec = view.spec
-    return spec.start, spec.bank_offset, spec.shape, spec.strides
+    return spec.start, spec.bank_offset, spec.shape, spec.strides, spec.indirect
+
+
+def _program() -> tuple[int, ...]:
+    launch = RUNNING.get()
+    return () if launch is None else launch.program
 
 
 def _partitions(view: View) -> tuple[int, int]:
@@ -74,10 +80,11 @@ class AccumulationGroups(Detector):
     def __init__(self, report: Report, undefined: UndefinedResults) -> None:
         super().__init__(report, undefined)
         self._clock = count()
-        self._at_addresses: dict[int, _Bank] = {}
+        self._at_addresses: dict[tuple[int, ...], dict[int, _Bank]] = {}
+        """The banks of each running program, which has a core of its own."""
 
     def returned(self, value: Any) -> None:
-        self._at_addresses.clear()
+        self._at_addresses.pop(_program(), None)
 
     def probe(self, call: Call) -> Probe | None:
         if call.engine is Engine.tensor:
@@ -98,7 +105,10 @@ class AccumulationGroups(Detector):
             row = storage.flat.nbytes // storage.shape[0]
             begin = first * size + view.offset * view.array.itemsize % row
             first, last = begin // size, (begin + view.spec.free_span_bytes - 1) // size
-        banks = self._at_addresses if storage.address else self._own_banks(storage)
+        if storage.address is None:
+            banks = self._own_banks(storage)
+        else:
+            banks = self._at_addresses.setdefault(_program(), {})
         found = []
         for number in range(first, last + 1):
             bank = banks.get(number)
@@ -118,6 +128,8 @@ class AccumulationGroups(Detector):
     def _multiplied(self, event: Event, accumulate: bool | None) -> None:
         """A matmul or transposition on TensorE is about to write PSUM."""
         dst, now = event.views["dst"], next(self._clock)
+        if dst.spec.indirect is not None:
+            return  # at an offset of the device
         key = _key(dst)
         for bank in self._banks(dst):
             groups = bank.groups.get(dst.storage)

@@ -13,6 +13,7 @@ from neuroncore.findings import Region
 from neuroncore.machine.launch import RUNNING
 from neuroncore.memory import View
 
+MOST = 1000  # elements of a container that is compared
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -82,6 +83,8 @@ def _fields(value: Any) -> Mapping[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple, dict)) and len(value) > MOST:
+        return False
     if isinstance(value, (list, tuple)):
         return all(map(_is_plain, value))
     if isinstance(value, dict):

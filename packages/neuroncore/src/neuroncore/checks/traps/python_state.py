@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 
 from neuroncore.findings import Region
 from neuroncore.source_location import Place
@@ -25,22 +25,23 @@ def changes_of_body(loop: Place | None) -> list[tuple[Region, str]]:
     if loop is None:
         return []
     place = loop.region
-    tree = _parsed(place.path)
+    tree = _parsed("".join(linecache.getlines(place.path)))
     if tree is None:
         return []
+    modules = _imported_names(tree)
     found = [
         change
         for body, own in _bodies(tree, place.line)
         for node in body
-        for change in _changes(node, own)
+        for change in _changes(node, own | modules)
     ]
     return [(_region(place.path, node), what) for node, what in found]
 
 
-@cache
-def _parsed(path: str) -> ast.Module | None:
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> ast.Module | None:
     try:
-        return ast.parse("".join(linecache.getlines(path)))
+        return ast.parse(text)
     except SyntaxError:
         return None
 
@@ -49,9 +50,26 @@ def _bodies(tree: ast.Module, line: int) -> Iterator[tuple[list[ast.stmt], set[s
     """The statements of the bodies of loops in a line, and the names that are their own."""
     for node in ast.walk(tree):
         if isinstance(node, ast.For) and node.iter.lineno == line and _called(node.iter):
-            yield node.body, {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+            yield node.body, _bound_names(node)
         elif isinstance(node, ast.Call) and node.lineno == line:
             yield from _function_bodies(tree, node)
+
+
+def _bound_names(loop: ast.For) -> set[str]:
+    """The variable of a loop and the names that its body assigns anew."""
+    assigned = (t for n in ast.walk(loop) if isinstance(n, ast.Assign) for t in n.targets)
+    names = (n for t in (loop.target, *assigned) for n in ast.walk(t) if isinstance(n, ast.Name))
+    return {name.id for name in names if isinstance(name.ctx, ast.Store)}
+
+
+def _imported_names(tree: ast.Module) -> set[str]:
+    """Names of modules, whose functions may be called as the methods that change something."""
+    return {
+        (alias.asname or alias.name).partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
 
 
 def _called(node: ast.expr) -> bool:
