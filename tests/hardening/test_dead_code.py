@@ -30,6 +30,8 @@ REGISTERING_DECORATORS = [
 ]  # of NumPy's functions and methods
 SOURCE = ("packages", "tools", "workspace", "examples", "benchmarks", "noxfile.py")
 CASE_FILES = ("examples", "tests/corpora")  # their TOML files name kernels and references
+BY_NAME = ["*/corpora/styles/*.py", "*/end_to_end/device_loops/*"]
+"""Kernels in the styles of others, and functions that tests look up by the name of a kernel."""
 PAGES = ("README.md", "docs/*.md", "packages/*/README.md", "tools/*/README.md")
 API = ROOT / "tests" / "coverage" / "nki_names.json"
 TABLES = tomllib.loads(Path(__file__).with_name("kept_names.toml").read_text(encoding="utf-8"))
@@ -85,7 +87,7 @@ def unused() -> set[str]:
     decorators = IGNORED_DECORATORS + REGISTERING_DECORATORS
     options = {"ignore_names": IGNORED_NAMES + registered(), "ignore_decorators": decorators}
     in_source = scan(ExportsAreNoUse(**options), SOURCE, ["*/tests/*"])
-    everywhere = scan(Vulture(**options), (*SOURCE, "tests"), [])
+    everywhere = scan(Vulture(**options), (*SOURCE, "tests"), BY_NAME)
     found = in_source | {(place, name) for place, name in everywhere if "/" in place}
     return {f"{place}:{name}" for place, name in found if name not in called_elsewhere()}
 

@@ -481,11 +481,7 @@ def test_a_function_of_nl_that_differs_between_two_versions_is_a_row(one, other)
     calls = nl_calls(one).items() & nl_calls(other).items()
 
     for name, call in sorted(calls):
-        for dtype, fill in (
-            ("float32", "extremes"),
-            ("float32", "nan"),
-            ("int32", "large_integers"),
-        ):
+        for dtype, fill in HARD:
             results = [nl_result(call, version, dtype, fill) for version in (one, other)]
             if None not in results and results[0] != results[1]:
                 assert f"nl.{name}" in named, (call, dtype, fill)

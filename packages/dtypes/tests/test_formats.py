@@ -63,7 +63,9 @@ def test_numpy_accepts_a_format_as_a_dtype(dtype: DType):
 
 @pytest.mark.parametrize("dtype", [d for d in ALL if d.is_packed], ids=str)
 def test_a_packed_type_is_found_by_the_dtype_of_its_arrays(dtype: DType):
-    assert {dtype: 7}[np.zeros(2, dtype).dtype] == {dtype: 7}[dtype] == 7
+    counts: dict[object, int] = {dtype: 7}
+
+    assert counts[np.zeros(2, dtype).dtype] == counts[dtype] == 7
 
 
 def test_types_numpy_lacks_are_stored_as_documented():

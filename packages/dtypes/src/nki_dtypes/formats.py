@@ -178,8 +178,6 @@ def _float(
 class _Packed(DType):
     """Four narrow floats in one word, equal to the dtype of arrays of it (DType.words)."""
 
-    __slots__ = ()
-
     def __hash__(self) -> int:
         return hash(self.words)
 

@@ -26,6 +26,7 @@ def test_a_window_shows_what_its_tensor_holds_now(every):
 def test_equal_windows_of_two_tensors_are_two_views(now):
     def kernel(x, y):
         tiles = [now.tile(x), now.tile(y)]
+        out = []
         for _ in range(AGAIN):
             out = [now.out(t[0:2, 2:5]) for t in tiles]
         return tuple(out)
