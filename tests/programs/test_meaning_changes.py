@@ -340,7 +340,7 @@ def ran(id: str, version: str, fill: str) -> Any:
     return str(result.dtype), result.tobytes()
 
 
-@pytest.mark.filterwarnings("ignore:.*which Python runs once")
+@pytest.mark.filterwarnings("ignore::neuroncore.instructions._limits.KernelWarning")
 @pytest.mark.parametrize("id", KERNELS)
 def test_a_kernel_gives_other_results(id):
     change = CHANGES[id]

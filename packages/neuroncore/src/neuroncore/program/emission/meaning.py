@@ -82,7 +82,6 @@ class _Adapter:
 
 def _reject(adapter: _Adapter, call: Call, name: NewName) -> Iterator[Statement]:
     raise adapter.rejection(call)
-    yield
 
 
 def _as_written(adapter: _Adapter, call: Call, name: NewName) -> Iterator[Statement]:
