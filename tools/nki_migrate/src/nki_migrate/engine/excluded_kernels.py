@@ -7,6 +7,7 @@ tool's own check. It is still NKI 0.1 then, and runs only while its names come f
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from neuroncore.findings import Finding, Region, Safety, Severity
@@ -35,12 +36,20 @@ def kept_kernels(
     return found
 
 
-def report(index: FileIndex, kept: Kept, held: Iterable[str]) -> Iterator[Finding]:
-    """One finding for each kernel that is left as it is."""
+def report(
+    index: FileIndex, kept: Kept, held: Iterable[str], *, is_partial: bool
+) -> Iterator[Finding]:
+    """One finding for each kernel that is left as it is.
+
+    `is_partial`: `held` are kernels of which only a part would convert.
+    """
     for name in kept:
         function = index.functions[name]
         line = function.node.lineno
-        if name in held:
+        if name in held and is_partial:
+            rule, severity = RunRule.UNTOUCHED, Severity.ERROR
+            message = f"`{name}` is left as it is: not all of it converts (--all-or-nothing)"
+        elif name in held:
             rule, severity = RunRule.UNSTABLE, Severity.ERROR
             message = (
                 f"`{name}` is left as it is: running again would change its migrated form"
@@ -52,6 +61,15 @@ def report(index: FileIndex, kept: Kept, held: Iterable[str]) -> Iterator[Findin
         column = function.node.col_offset
         place = Region(index.source.path, line, column + 1, line, column + 4)
         yield Finding(rule, message, place, severity, Safety.MANUAL, name)
+
+
+_STAYING = re.compile(rf"{re.escape(MARK)}{RunRule.MIXED_IMPORT}\).* NKI 0\.1 \(([\w, ]+)\)")
+
+
+def kept_before(text: str) -> tuple[str, ...]:
+    """The kernels that an earlier run left alone, by its TODO at an import."""
+    match = _STAYING.search(text)
+    return tuple(match[1].split(", ")) if match else ()
 
 
 def _bound(node: ast.Import | ast.ImportFrom) -> set[str]:

@@ -6,6 +6,7 @@ Workers compute, the parent writes: an interrupted worker has nothing to leave h
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import signal
 import sys
@@ -19,6 +20,8 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from nki_migrate.comments.suppressions import SuppressionLog, read_suppressions
+from nki_migrate.engine.call_graph import reachable_functions
+from nki_migrate.engine.excluded_kernels import kept_before
 from nki_migrate.engine.ignore_comments import with_ignores
 from nki_migrate.engine.migration import migrate_source
 from nki_migrate.engine.notebooks import SUFFIX, Notebook, NotebookError, read_notebook
@@ -91,6 +94,37 @@ def _processed(task: Task, text: str, project: Project | None) -> FileResult:
 
 
 def _migrate(task: Task, text: str, project: Project | None) -> FileResult:
+    """The result of a file; with `--all-or-nothing` kernels that stay incomplete are left."""
+    if task.request.all_or_nothing and (names := kept_before(text)):
+        task = replace(task, request=replace(task.request, leave=names))
+    result = _attempt(task, text, project)
+    while task.request.all_or_nothing and (left := _incomplete(result)):
+        request = replace(task.request, leave=(*task.request.leave, *left))
+        task = replace(task, request=request)
+        again = _attempt(task, text, project)
+        open_ones = [f for f in result.findings if f.kernel in left and not f.applied]
+        known = {f for f in again.findings if not f.edits}
+        result = replace(
+            again, findings=(*again.findings, *(f for f in open_ones if f not in known))
+        )
+    return result
+
+
+def _incomplete(result: FileResult) -> list[str]:
+    """The kernels that are incomplete, or reach a function of the file that is."""
+    lacking = {k.name for k in result.kernels if not k.complete}
+    return [
+        kernel.name
+        for kernel in result.kernels
+        if not kernel.untouched
+        and any(
+            name in lacking
+            for _, name in reachable_functions((result,), (result.path, kernel.name))
+        )
+    ]
+
+
+def _attempt(task: Task, text: str, project: Project | None) -> FileResult:
     if "nki-migrate:" not in text:
         return migrate_source(text, task.path, task.request, project)
     suppressions = read_suppressions(text, ast.parse(text))
@@ -276,6 +310,8 @@ def _in_parallel(
 def _pool(importing: Sequence[Task], workers: int) -> ProcessPoolExecutor:
     """Workers that start with all that is imported here, where a fork is safe: without threads."""
     forks = sys.platform == "linux" and threading.active_count() == 1
+    if forks:
+        importlib.import_module("nki_migrate.rewriting.plan.application")  # once for all workers
     project = build_project(importing) if forks else None
     context = get_context("fork" if forks else "spawn")
     return ProcessPoolExecutor(

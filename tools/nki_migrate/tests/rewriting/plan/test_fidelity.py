@@ -6,6 +6,7 @@ import textwrap
 import pytest
 
 from nki_migrate.engine.migration import migrate_source
+from nki_migrate.engine.processing import Task, process
 from nki_migrate.settings.request import Request
 
 HEAD = """
@@ -15,7 +16,9 @@ import neuronxcc.nki.language as nl
 
 
 def migrated(text: str, **options) -> str:
-    return migrate_source(text, "kernel.py", Request(**options)).after
+    result = process(Task("kernel.py", text.encode(), Request(**options)))
+    assert result.error is None
+    return result.after
 
 
 def source(body: str) -> str:
@@ -263,3 +266,37 @@ def test_a_signature_never_changes():
         """)
 
     assert "def kernel(x, out, flag=True, *, size: int = 3):" in migrated(text, target="0.2")
+
+
+TWO_KERNELS = """
+    @nki.jit
+    def good(x):
+        out = nl.ndarray((8, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out[0:8, 0:16], nl.load(x[0:8, 0:16]))
+        return out
+
+    @nki.jit(mode="simulation")
+    def bad(x):
+        out = nl.ndarray((8, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out[0:8, 0:16], nl.rms_norm(nl.load(x[0:8, 0:16]), axis=1))
+        return out
+"""
+
+
+def test_all_or_nothing_leaves_decorators_alone_too_and_a_second_run_changes_nothing():
+    before = source(TWO_KERNELS)
+
+    once = migrated(before, all_or_nothing=True)
+
+    assert once[once.index("@nki.jit(mode") :] == before[before.index("@nki.jit(mode") :]
+    assert "nisa.dma_copy" in once
+    assert migrated(once, all_or_nothing=True) == once
+
+
+def test_all_or_nothing_leaves_a_file_alone_whose_only_kernel_is_incomplete():
+    before = source(
+        TWO_KERNELS[: TWO_KERNELS.index("    @nki.jit")]
+        + TWO_KERNELS[TWO_KERNELS.index("    @nki.jit(mode") :]
+    )
+
+    assert migrated(before, all_or_nothing=True) == before
