@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from neuroncore.checks import watching as checked
 from neuroncore.errors import (
     AbsentNameError,
     AccessError,
@@ -16,6 +17,7 @@ from neuroncore.errors import (
     UnsupportedError,
 )
 from neuroncore.machine.observe import Watcher, watched_by
+from neuroncore.program import capture, execute_program
 
 SEEDS = range(25)
 
@@ -455,6 +457,39 @@ def test_a_selection_without_one_access_pattern_has_no_data(lang):
     with pytest.raises(AccessError, match="2×2 cells has no data") as caught:
         _ = grid.data
     assert "select fewer cells" in str(caught.value)
+
+
+@pytest.mark.parametrize("frontend", ["custom", "parser"])
+def test_grids_are_of_the_tracing_frontend(lang, frontend, monkeypatch):
+    monkeypatch.setenv("NKI_COMPILER_FRONTEND", frontend)
+
+    with pytest.raises(UnsupportedError, match=f"nl.alloc_tiles under .*={frontend}"):
+        make(lang)
+
+
+def test_checks_and_programs_follow_grids(lang):
+    nl, nisa = lang.nl, lang.nisa
+
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        source, target = (nl.blocks(t, tile_shape=(4, 3), block_shape=(1, 2)) for t in (x, out))
+        for at in product(*map(range, source.shape)):
+            block = nl.empty_like(source[at], buffer=nl.sbuf)
+            nisa.dma_copy(dst=block.data, src=source[at].data)
+            for tile in range(nl.tiles(block).shape[1]):
+                data = nl.tiles(block)[0, tile].data
+                nisa.tensor_scalar(dst=data, data=data, op0=nl.add, operand0=1.0)
+            nisa.dma_copy(dst=target[at].data, src=block.data)
+        return out
+
+    x = numbered(10, 13)
+    with checked("memory", "capacity", "overlap", "race", "device") as report:
+        result = lang.run(kernel, x)
+
+    assert np.array_equal(result, x + 1)
+    assert str(report) == "nothing found"
+    (again,) = execute_program(capture(lang.nki.jit(kernel), x), [x])
+    assert np.array_equal(again, x + 1)
 
 
 def test_grids_are_neither_called_nor_iterated(lang):

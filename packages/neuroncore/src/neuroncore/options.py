@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -10,6 +10,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 
 from neuroncore.errors import LaunchError
+
+FRONTENDS: Mapping[str, Literal["parser", "tracer"]] = {
+    "tracer": "tracer", "parser": "parser", "custom": "parser",
+}  # fmt: skip
+"""Values of NKI_COMPILER_FRONTEND: "custom" is the former frontend [announcement of 0.7's change of
+specialization]; the other two are names of the vendor's guide for 0.6."""
 
 
 @dataclass(frozen=True, slots=True)

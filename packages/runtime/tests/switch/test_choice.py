@@ -95,6 +95,7 @@ def test_targets_have_the_names_of_their_generation(word, target, monkeypatch):
         ("NKI_RUNTIME_VERSION", "abc", "NKI_RUNTIME_VERSION names no version we know"),
         ("NEURON_PLATFORM_TARGET_OVERRIDE", "tpu", "OVERRIDE names no generation we know"),
         ("NKI_PRECISE_FP", "maybe", "NKI_PRECISE_FP is neither on nor off"),
+        ("NKI_COMPILER_FRONTEND", "old", "NKI_COMPILER_FRONTEND names no frontend"),
     ],
 )
 def test_a_bad_environment_is_rejected_by_the_variables_name(name, value, message, monkeypatch):
@@ -102,6 +103,18 @@ def test_a_bad_environment_is_rejected_by_the_variables_name(name, value, messag
 
     with pytest.raises(ChoiceError, match=message):
         use()
+
+
+@pytest.mark.parametrize(
+    ("value", "frontend"), [("custom", "parser"), ("parser", "parser"), ("tracer", "tracer")]
+)
+def test_the_frontend_of_the_environment_is_an_option(value, frontend, monkeypatch):
+    monkeypatch.setenv("NKI_COMPILER_FRONTEND", value)
+
+    with use() as switch:
+        assert switch.choice.options.frontend == frontend
+    with use(frontend="version") as switch:
+        assert switch.choice.options.frontend == "version"
 
 
 def test_an_unknown_backend_names_the_known_ones():

@@ -22,6 +22,7 @@ from nki_beta2.grids.arguments import (
 from nki_beta2.grids.axis import Axis, axes_of, num_tiles
 from nki_beta2.grids.grid import NkiBlockGrid, NkiGrid, NkiTileGrid
 from nki_beta2.grids.layout import InPlace, Layout, TileByTile
+from nki_beta2.kernel.configuration import reject_parsed
 
 
 def tiles(source: Any, *, tile_shape: Shape | None = None) -> NkiTileGrid:
@@ -42,6 +43,7 @@ def blocks(source: Any, *, tile_shape: Shape | None = None, block_shape: Shape) 
 
 def _tiled(function: str, source: Any, tile_shape: Any) -> tuple[Layout, tuple[Axis, ...]]:
     """The layout of a source, and its axes tile by tile."""
+    reject_parsed(function)
     if isinstance(source, NkiGrid):
         if tile_shape is None or tile_shape == source.tile_shape:
             return source.layout, _opened(function, source)
@@ -92,6 +94,7 @@ def grid_functions(ndarray: Callable[..., View]) -> dict[str, Any]:
         function: str, tile_shape: Shape, element_shape: Shape, buffer: Any, dtype: Any,
         address: Any, name: str,
     ) -> tuple[Layout, tuple[Axis, ...]]:  # fmt: skip
+        reject_parsed(function)
         check_tiles(function, tile_shape, element_shape)
         check_buffer(function, buffer)
         axes = axes_of(element_shape, tile_shape)

@@ -11,13 +11,13 @@ from typing import Any
 from neuroncore.errors import AttributeValueError, LaunchError, UnsupportedError
 from neuroncore.instructions import warn_at_kernel
 from neuroncore.notes import note_without_effect
+from neuroncore.options import FRONTENDS
 
 _RULE = "NKI 0.7: nki.compiler"
 _RING_SIZE = "NKI_PREFETCH_RING_SIZE"
 _FRONTEND = "NKI_COMPILER_FRONTEND"
 _DEGREE = "NEURON_LOGICAL_NC_CONFIG"
 
-_FRONTENDS = {"tracer": "tracer", "parser": "parser", "custom": "parser"}
 FRONTEND_SINCE = (0, 6)
 """The first version whose documents name the variable."""
 
@@ -159,13 +159,13 @@ def frontend(environ: Mapping[str, str] = os.environ) -> str | None:
     value = environ.get(_FRONTEND)
     if not value:
         return None
-    if value not in _FRONTENDS:
+    if value not in FRONTENDS:
         raise LaunchError(
-            f"{_FRONTEND}={value} names no frontend", expected=", ".join(_FRONTENDS), got=value,
+            f"{_FRONTEND}={value} names no frontend", expected=", ".join(FRONTENDS), got=value,
             hint="unset it: 0.7 traces kernels, 0.6 parses them",
             rule="NKI 0.7: specialization of kernels",
         )  # fmt: skip
-    return _FRONTENDS[value]
+    return FRONTENDS[value]
 
 
 def is_parsed(environ: Mapping[str, str] = os.environ) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from neuroncore.errors import LaunchError
 from neuroncore.machine.backend import Backend, Choice
-from neuroncore.options import Options, make_options
+from neuroncore.options import FRONTENDS, Options, make_options
 from neuroncore.surface import VERSIONS
 from neuroncore.targets import resolve_target
 from nki_runtime.switch.errors import ChoiceError
@@ -128,8 +128,9 @@ def read_environment(environ: Mapping[str, str]) -> list[ChoiceRequest]:
     """The requests in `environ`; an empty variable counts as absent.
 
     NKI_RUNTIME=beta1|beta2|neuron, NKI_RUNTIME_VERSION=0.1…0.7,
-    NEURON_PLATFORM_TARGET_OVERRIDE=trn1|inf2|gen2, trn2|gen3, trn3|gen4, NKI_PRECISE_FP=0|1, and
-    NKI_SIMULATOR=1, which requests a simulated language where NKI_RUNTIME does not name one.
+    NEURON_PLATFORM_TARGET_OVERRIDE=trn1|inf2|gen2, trn2|gen3, trn3|gen4, NKI_PRECISE_FP=0|1,
+    NKI_COMPILER_FRONTEND=tracer|parser|custom, and NKI_SIMULATOR=1, which requests a simulated
+    language where NKI_RUNTIME does not name one.
     Raises ChoiceError for a value that the variable does not take [NKI environment variables].
     """
     said = {name: environ[name] for name in _READERS if environ.get(name)}
@@ -139,7 +140,7 @@ def read_environment(environ: Mapping[str, str]) -> list[ChoiceRequest]:
         backend=read.get("NKI_RUNTIME", simulated),
         nki=read.get("NKI_RUNTIME_VERSION"),
         target=read.get("NEURON_PLATFORM_TARGET_OVERRIDE"),
-        options={"precise": read["NKI_PRECISE_FP"]} if "NKI_PRECISE_FP" in read else {},
+        options={option: read[name] for name, option in _OPTIONS.items() if name in read},
         source=" ".join(f"{n}={v}" for n, v in said.items() if n.startswith("NKI_RUNTIME"))
         or "the environment",
     )
@@ -164,6 +165,14 @@ def _read_yes_no(name: str, value: str) -> bool:
     return _YES_NO[value.lower()]
 
 
+def _read_frontend(name: str, value: str) -> str:
+    if value not in FRONTENDS:
+        raise ChoiceError(
+            f"{name} names no frontend", expected=" or ".join(FRONTENDS), got=repr(value)
+        )
+    return FRONTENDS[value]
+
+
 def _read_target(name: str, value: str) -> str:
     try:
         return resolve_target(value).name
@@ -178,5 +187,8 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "NKI_RUNTIME_VERSION": _read_version,
     "NEURON_PLATFORM_TARGET_OVERRIDE": _read_target,
     "NKI_PRECISE_FP": _read_yes_no,
+    "NKI_COMPILER_FRONTEND": _read_frontend,
     "NKI_SIMULATOR": _read_yes_no,
 }
+_OPTIONS = {"NKI_PRECISE_FP": "precise", "NKI_COMPILER_FRONTEND": "frontend"}
+"""The variables that set an option."""
