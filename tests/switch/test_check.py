@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from neuroncore.checks import watching
+from neuroncore.findings.formats import FORMATS
 from nki_runtime import use
 
 HEAD = """\
@@ -83,6 +84,14 @@ def test_findings_are_printed_in_the_chosen_output_format(nki_run):
     (file,) = document["files"]
     assert (done.returncode, document["tool"], document["summary"]) == (1, "nki-run", {"memory": 1})
     assert file["findings"][0]["instruction"] == "dma_copy"
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"text"}))
+def test_every_output_format_has_the_findings(nki_run, name):
+    done = nki_run(UNWRITTEN, "--check", "all", "--output-format", name)
+
+    assert done.returncode == 1
+    assert "src reads 4,096 of 8,192 elements" in done.stderr
 
 
 def test_a_document_is_printed_without_findings_too(nki_run):

@@ -64,6 +64,7 @@ class Report:
     `conclusion` in bold, then `result`; that and `problems` also precede the findings.
     `is_open` selects the findings that exit code 1 counts, `is_shown` the ones of a text, `notes`
     gives the lines below a finding; `unresolved` and `failure` word a failed JUnit case.
+    `distribution` is the package of the tool where it has another name.
     """
 
     tool: str
@@ -82,6 +83,7 @@ class Report:
     problems: Sequence[str] = ()
     unresolved: str = "to resolve"
     failure: str = "finding"
+    distribution: str = ""
     color: bool = False
     quiet: bool = False
     verbose: bool = False

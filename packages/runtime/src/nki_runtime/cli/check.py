@@ -65,4 +65,5 @@ def _document(found: Sequence[Finding], has_errors: bool) -> findings.Report:
         summary=Counter(finding.rule for finding in found),
         conclusion=_conclusion(found),
         exit_code=int(has_errors),
+        distribution="nki-runtime",
     )

@@ -54,7 +54,8 @@ def render(report: Report) -> str:
 
 def _driver(ids: list[str], report: Report) -> Json:
     rules = [_descriptor(rule, report) for rule in ids]
-    return {"name": report.tool, "semanticVersion": version(report.tool), "rules": rules}
+    number = version(report.distribution or report.tool)
+    return {"name": report.tool, "semanticVersion": number, "rules": rules}
 
 
 def _descriptor(rule: str, report: Report) -> Json:
