@@ -26,10 +26,7 @@ def _change(id: str) -> MeaningChange:
 
 def _said(change: MeaningChange, call: ast.Call, site: Site) -> str:
     name = site.canonical(call.func)
-    return (
-        f"{name} means something else from {change.since} on if {change.matters}: "
-        f"{change.after}, where before {change.before}"
-    )
+    return f"{name}: from {change.since} on {change.after}; before, {change.before}"
 
 
 def _reporting(rule: str, id: str, concerns: Callable[[ast.Call, Site], bool]) -> Check:
