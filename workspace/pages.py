@@ -66,6 +66,7 @@ PAGES: dict[str, Render] = {
     "model.md": part("constants", "-m", "neuroncore.timeline"),
     "options.md": printed("workspace/nki_options.py"),
     "rules.md": printed("-m", "nki_migrate", "rules", "--output-format", "md"),
+    "timeline.svg": printed("workspace/timeline_picture.py"),
     "tokenplan-codes.md": printed("-m", "tokenplan.report.codes"),
     "versions.md": printed("workspace/nki_versions.py"),
     "traps.md": printed("workspace/traps_page.py"),

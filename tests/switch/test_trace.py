@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -13,13 +14,16 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
+from neuroncore import timeline
 from neuroncore.commands.files import write_whole
-from nki_runtime import estimate, use
+from nki_runtime import estimate, program_of, use
 from nki_runtime.trace.perfetto import write_trace
+from nki_runtime.trace.svg import write_svg
 
 FOLDER = Path(__file__).parent
 
@@ -99,7 +103,8 @@ class Read:
 def traced(tmp_path_factory):
     folder = tmp_path_factory.mktemp("traced")
     done = nki_run(folder, script(), "--trace", "out.pftrace")
-    assert (done.stdout, done.stderr, done.returncode) == ("38400.0\n", "", 0)
+    assert (done.stdout, done.returncode) == ("38400.0\n", 0)
+    assert "--trace wrote out.pftrace (2 kernels, " in done.stderr
     return Read(folder / "out.pftrace")
 
 
@@ -268,7 +273,7 @@ def test_without_a_kernel_nothing_is_written(run, tmp_path):
 def test_an_error_of_the_program_keeps_the_kernels_before_it(run, tmp_path):
     done = run(script('raise SystemExit("stop")\n'), "--trace", "t.pftrace")
 
-    assert (done.stderr, done.returncode) == ("stop\n", 1)
+    assert (done.stderr.splitlines()[-1], done.returncode) == ("stop", 1)
     assert len(Read(tmp_path / "t.pftrace").slices["kernels"]) == 2
 
 
@@ -334,3 +339,36 @@ def test_periods_that_are_not_drawn_are_marked(tmp_path):
     marks = Read(tmp_path / "t.pftrace").slices["carried forward"]
     assert all("not drawn" in mark["name"] for mark in marks)
     assert sum(m["end"] - m["start"] for m in marks) > timeline.total_ns / 2
+
+
+def test_a_name_that_ends_in_svg_is_a_picture_with_a_row_per_engine_and_queue(run, tmp_path):
+    done = run(script(), "--trace", "out.svg")
+
+    drawn = ElementTree.parse(tmp_path / "out.svg").getroot()
+    texts = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    bars = [rect.attrib for rect in drawn.iter("{http://www.w3.org/2000/svg}rect")]
+    titles = [title.text for title in drawn.iter("{http://www.w3.org/2000/svg}title")]
+    assert {"vector", "tensor", "tensor: load stationary"} <= set(texts)
+    assert "rows_doubled on trn2" in texts and "product on trn2" in texts
+    assert any(
+        re.fullmatch(r"nc_matmul: \d+ to \d+ ns, time_kernels.py:\d+:\d+", t or "") for t in titles
+    )
+    for bar in bars:
+        assert 150 <= float(bar["x"]) <= float(bar["x"]) + float(bar["width"]) <= 949
+    assert re.fullmatch(
+        r"nki-run: --trace wrote out.svg \(2 kernels, [\d.]+ µs modelled; opens in a browser\)\n",
+        done.stderr,
+    )
+
+
+def test_many_bars_that_are_too_short_to_see_are_drawn_as_one(tmp_path):
+    with use(nki="0.6"):
+        kernel = runpy.run_path(str(FOLDER / "time_kernels.py"))["rows_doubled"]
+        programs = [program_of(kernel, ((rows, 64), "float32")) for rows in (1024, 128 * 1500)]
+        few, many = (timeline.estimate(p, verified=True, skip_periods=False) for p in programs)
+
+    write_svg([few], tmp_path / "few.svg")
+    write_svg([many], tmp_path / "many.svg")
+
+    assert (tmp_path / "few.svg").read_text().count("<rect") == len(few.bars)
+    assert (tmp_path / "many.svg").read_text().count("<rect") < len(many.bars)

@@ -205,6 +205,17 @@ def test_a_kernel_error_prints_its_text_and_the_users_lines_only(nki_run, progra
     ]
 
 
+def test_an_error_of_the_users_own_below_our_frames_shows_the_users_lines_only(nki_run, program):
+    text = "import functools, neuroncore.commands.files as files, pathlib\n"
+    text += "files.write_whole(pathlib.Path('x'), lambda path: 1 // 0)\n"
+
+    done = nki_run(program(text))
+
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr and "in <lambda>" in done.stderr
+    assert "write_whole(file" not in done.stderr and "commands/files.py" not in done.stderr
+
+
 def test_other_errors_print_as_python_prints_them(nki_run, program, tmp_path):
     done = nki_run(program("def f():\n    return 1 // 0\n\n\nf()\n"))
 

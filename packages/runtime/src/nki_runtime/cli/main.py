@@ -43,7 +43,7 @@ examples:
   nki-run --backend nkigen-lite mlp.py:mlp 'f32[64,128]' 'w=f32[128,256]'
                                               a NumPy function, as the kernel made of it
   nki-run --record facts.json softmax.py      what nki-migrate --facts may rest edits on
-  nki-run --trace softmax.pftrace softmax.py  where the time of its kernels would go
+  nki-run --trace softmax.svg softmax.py      where the time of its kernels would go
   nki-run --check memory,capacity softmax.py  what runs here and may fail on a device
   nki-run --dump tensors softmax.py           what every tensor of its kernels held, as .npz files
   nki-run --compare precise=0 softmax.py      the first instruction whose result that changes
@@ -125,9 +125,10 @@ def make_parser() -> argparse.ArgumentParser:
     add_output_format(parser, tuple(FORMATS), help="of the findings of --check (default: text)")
     parser.add_argument(
         "--trace",
-        metavar="FILE.pftrace",
+        metavar="FILE",
         type=Path,
-        help="estimate the time of every kernel and write the timelines for ui.perfetto.dev",
+        help="estimate the time of every kernel and write the timelines: FILE.svg for a browser, "
+        "any other FILE for ui.perfetto.dev",
     )
     parser.add_argument(
         "--dump",

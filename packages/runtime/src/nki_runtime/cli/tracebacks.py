@@ -15,12 +15,14 @@ def report(error: BaseException) -> None:
     """Print `error` on stderr as Python would, without the frames that ran the program.
 
     A KernelError comes with the lines of the user's own program only, then what is wrong, where,
-    and what to do. Other errors keep every frame below the program: they may be ours to answer for.
+    and what to do. So do other errors that the user's code raises; one that ours raises keeps every
+    frame below the program.
     """
     inside = _skip_runners(error.__traceback__)
     if isinstance(error, KernelError) and sys.excepthook is sys.__excepthook__:
         sys.stderr.write(render(error, inside))
     else:
+        inside = _of_the_user(inside)
         sys.excepthook(type(error), error.with_traceback(inside), inside)
 
 
@@ -43,6 +45,22 @@ def _skip_runners(trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and _package(trace.tb_frame) in _RUNNERS:
         trace = trace.tb_next
     return trace
+
+
+def _of_the_user(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without our frames if it ends in one that is not ours; else as it is."""
+    steps = []
+    step = trace
+    while step is not None:
+        steps.append(step)
+        step = step.tb_next
+    if not steps or _is_ours(steps[-1].tb_frame):
+        return trace
+    found = None
+    for step in reversed(steps):
+        if not _is_ours(step.tb_frame):
+            found = TracebackType(found, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return found
 
 
 def _is_ours(frame: object) -> bool:

@@ -17,9 +17,9 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from neuroncore.program import Access, Call
 from neuroncore.timeline import Bar, Timeline
+from nki_runtime.trace.tracks import by_track, rows_of
 
 SEQUENCE = 1
-ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync")
 COUNTERS = {
     "SBUF held": "bytes per partition",
     "PSUM held": "banks",
@@ -146,8 +146,8 @@ class _Kernel:
             kernels, found.program.name, self.at(0), self.at(found.total_ns), arguments=arguments
         )
         self._carried()
-        for (name, rank), bars in self._by_track().items():
-            for row, of_row in enumerate(_rows(bars)):
+        for (name, rank), bars in by_track(self.timeline.bars).items():
+            for row, of_row in enumerate(rows_of(bars)):
                 track = self.trace.track(name, row, rank)
                 for bar in of_row:
                     self._bar(track, bar)
@@ -175,13 +175,6 @@ class _Kernel:
                 arguments={"repeats from": self.at(bars[first].start_ns), "period ns": period},
             )  # fmt: skip
 
-    def _by_track(self) -> dict[tuple[str, int], list[Bar]]:
-        """Name and rank of each track → its bars."""
-        found: dict[tuple[str, int], list[Bar]] = {}
-        for bar in self.timeline.bars:
-            found.setdefault(_track_of(bar), []).append(bar)
-        return dict(sorted(found.items(), key=lambda item: item[0][1]))
-
     def _bar(self, track: int, bar: Bar) -> None:
         self.trace.slice(
             track, bar.name or bar.instruction,
@@ -190,29 +183,6 @@ class _Kernel:
             flows=self.waiters.get(bar.number, ()),
             ends_flows=[self.flows[bar.number]] if bar.number in self.flows else (),
         )  # fmt: skip
-
-
-def _track_of(bar: Bar) -> tuple[str, int]:
-    if bar.queue is not None:
-        return f"DMA queue {bar.queue}", 100 + bar.queue
-    rank = 10 + 2 * ENGINES.index(bar.lane)
-    if bar.kind == "load_stationary":
-        return f"{bar.lane}: load stationary", rank + 1
-    return bar.lane, rank
-
-
-def _rows(bars: list[Bar]) -> list[list[Bar]]:
-    """The bars on as few rows as have none that overlap."""
-    rows: list[list[Bar]] = []
-    ends: list[float] = []
-    for bar in sorted(bars, key=lambda bar: bar.start_ns):
-        free = next((n for n, end in enumerate(ends) if end <= bar.start_ns), len(rows))
-        if free == len(rows):
-            rows.append([])
-            ends.append(0.0)
-        rows[free].append(bar)
-        ends[free] = bar.start_ns + bar.busy_ns
-    return rows
 
 
 def _arguments(bar: Bar) -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,9 @@ from neuroncore.machine.observe import Watcher
 from neuroncore.memory import Storage
 from neuroncore.program import Program, Recorder, check
 from neuroncore.timeline import Timeline, estimate
+from nki_runtime.trace.svg import write_svg
 
+SVG = ".svg"
 MOST_SLICES = 500_000
 """Micro-ops of a kernel up to which every one is written; beyond, carried periods are marked."""
 
@@ -93,6 +95,7 @@ class Tracer(Watcher):
         except OSError as reason:
             sys.stderr.write(f"nki-run: --trace {self.file}: {reason.strerror}\n")
             return True
+        sys.stderr.write(f"nki-run: --trace wrote {self.file} ({_said(timelines, self.file)})\n")
         return bool(self._left_out)
 
 
@@ -126,6 +129,14 @@ def _estimate(program: Program) -> Timeline:
     return estimate(program, verified=True, skip_periods=False)
 
 
+def _said(timelines: Sequence[Timeline], file: Path) -> str:
+    """What the file contains, and what opens it."""
+    opens = "a browser" if file.suffix == SVG else "ui.perfetto.dev"
+    kernels = f"{len(timelines)} kernel" + "s" * (len(timelines) > 1)
+    microseconds = sum(timeline.launch_ns for timeline in timelines) / 1e3
+    return f"{kernels}, {microseconds:.1f} µs modelled; opens in {opens}"
+
+
 def _writer(file: Path) -> Any:
     """What writes timelines. Raises LaunchError where the file or the extra cannot be had."""
     if not file.parent.is_dir():
@@ -134,11 +145,13 @@ def _writer(file: Path) -> Any:
         raise LaunchError(f"--trace {file}: this is a folder", expected="a file to write")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise LaunchError(f"--trace {file}: it may not be written")
+    if file.suffix == SVG:
+        return write_svg
     try:
         from nki_runtime.trace.perfetto import write_trace
     except ImportError as absent:
         raise LaunchError(
             f"--trace needs the trace extra ({absent})",
-            hint="pip install 'nki-runtime[trace]'",
+            hint="pip install 'nki-runtime[trace]', or --trace FILE.svg, which needs nothing",
         ) from None
     return write_trace
