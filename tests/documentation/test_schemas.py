@@ -1,0 +1,97 @@
+"""docs/schemas describes what the commands print for machines."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from members import ROOT
+from tests.documentation.test_migrating_page import make_repository
+
+SCHEMAS = ROOT / "docs/schemas"
+MATCHER = re.compile(r'"regexp": (".*")')
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("repository")
+    make_repository(folder)
+    return folder
+
+
+def output(folder: Path, module: str, *arguments: str) -> str:
+    """The command's findings: nki-run leaves stdout to the program."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments], cwd=folder, capture_output=True, text=True
+    )
+    return done.stderr if module == "nki_runtime" else done.stdout
+
+
+def validator(name: str) -> Any:
+    schema = json.loads((SCHEMAS / name).read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+UNWRITTEN = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def unwritten():
+    tile = nl.ndarray((4, 4), dtype=nl.float32, buffer=nl.sbuf)
+    out = nl.ndarray((4, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+unwritten()
+"""
+COMMANDS = {
+    "check": ("findings.json", "nki_migrate", "check", "kernels"),
+    "fix": ("findings.json", "nki_migrate", "fix", "kernels", "--verify", "--output-dir", "new"),
+    "verify": (
+        "verify.json", "nki_migrate", "verify", "kernels/softmax.py", "kernels/softmax.py",
+        "--entry", "softmax_kernel",
+    ),
+    "rules": ("rules.json", "nki_migrate", "rules"),
+    "nki-run": ("findings.json", "nki_runtime", "--check", "memory"),
+    "nkigen": ("nkigen.json", "nkigen_lite", "doubling.py:double", "--spec", "f32[8,8]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_output_of_a_command_is_as_its_schema_describes(repository, name):
+    schema, module, *arguments = COMMANDS[name]
+    (repository / "doubling.py").write_text("def double(x):\n    return x + x\n")
+    (repository / "unwritten.py").write_text(UNWRITTEN)
+    program = ["unwritten.py"] if module == "nki_runtime" else []
+
+    text = output(repository, module, *arguments, "--output-format", "json", *program)
+
+    document = json.loads(text)
+    assert [error.message for error in validator(schema).iter_errors(document)] == []
+    assert name != "nki-run" or document["files"][0]["findings"]
+
+
+def test_every_schema_is_used_and_listed():
+    names = {path.name for path in SCHEMAS.glob("*.json")}
+
+    assert names == {schema for schema, *_ in COMMANDS.values()}
+    assert all(f"({name})" in (SCHEMAS / "README.md").read_text() for name in names)
+
+
+def test_the_problem_matcher_reads_a_line_of_the_concise_format(repository):
+    (pattern,) = MATCHER.findall((SCHEMAS / "README.md").read_text(encoding="utf-8"))
+    text = output(repository, "nki_migrate", "check", "kernels", "--output-format", "concise")
+
+    first = re.match(json.loads(pattern), text.splitlines()[0])
+    assert first is not None and first.groups()[:4] == (
+        "kernels/causal_softmax.py",
+        "3",
+        "1",
+        "NKI1101",
+    )
