@@ -209,6 +209,12 @@ def bench(session: nox.Session) -> None:
     run_all(session, [(*PYTHON, f"benchmarks/{name}.py") for name in chosen])
 
 
+@nox.session(default=False)
+def quality(session: nox.Session) -> None:
+    """docs/quality.md: every figure measured again"""
+    session.run(*PYTHON, "workspace/quality.py", "--write", external=True)
+
+
 @nox.session
 def replay(session: nox.Session) -> None:
     """`-- BASE`: what BASE and this tree generate from the same inputs does not differ"""

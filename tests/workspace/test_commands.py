@@ -35,7 +35,7 @@ def test_ci_ends_with_the_readmes_test_command():
 
 
 def test_the_readmes_first_command_migrates_and_verifies_the_examples():
-    assert "nki-migrate fix examples/beta1 --to 0.6 --verify" in readme_commands()[0]
+    assert "nki-migrate fix examples/beta1 --to 0.7 --verify" in readme_commands()[0]
 
 
 def stage_paths(noxfile: ModuleType) -> set[str]:

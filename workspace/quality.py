@@ -1,0 +1,111 @@
+"""`python workspace/quality.py [--write]`: measured figures of the project as a table.
+
+Prints the page, or writes docs/quality.md. Every figure is measured now, by the command beside it;
+times are CPU time of all processes, because the machine may do other work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from members import ROOT
+
+PAGE = ROOT / "docs" / "quality.md"
+HEAD = """\
+# Figures
+
+What is measured, when, and by which command. `nox -s quality` measures all of it again and rewrites
+this page. Times are CPU seconds of all processes of the command, NumPy included unless noted; the
+machine of this page has {cores} cores.
+
+| figure | value | date | command |
+|---|---|---|---|
+"""
+TAIL = """
+Figures that take longer have pages of their own, each with its date and command: the error of the
+latency model in [model.md](model.md), how exact generated kernels are in
+[precision.md](precision.md),
+speed beside NumPy in [the README of nki-beta2](../packages/interpreter_beta2/README.md), public
+kernels in [corpus.md](corpus.md) and [generator.md](generator.md).
+"""
+COUNTS = """\
+from neuroncore.instructions import INSTRUCTIONS
+from nki_migrate.rules import all_rules
+print(len(INSTRUCTIONS), len(all_rules()))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A row of the table."""
+
+    name: str
+    value: str
+    command: str
+
+    def row(self, day: str) -> str:
+        return f"| {self.name} | {self.value} | {day} | `{self.command}` |"
+
+
+def figures() -> Iterator[Figure]:
+    """Every row, measured as it is asked for."""
+    with tempfile.TemporaryDirectory() as name:
+        yield from _main_job(Path(name))
+    command = "python benchmarks/startup.py"
+    for line in _output(*command.split()).splitlines():
+        what, _, value = line.partition(": ")
+        beyond = "" if what == "import numpy" else ", beyond NumPy"
+        yield Figure(f"{what}{beyond}", value, command)
+    instructions, rules = _output("python", "-c", COUNTS).split()
+    yield Figure("instructions of the machine", instructions, "python -m neuroncore.isa")
+    yield Figure("migration rules", rules, "nki-migrate rules")
+    command = "pytest --collect-only -q -m 'thorough or not thorough'"
+    words = shlex.split(command)
+    last = _output("python", "-m", *words).strip().splitlines()[-1]
+    yield Figure("tests", last.split()[0], command)
+
+
+def _main_job(folder: Path) -> Iterator[Figure]:
+    command = "nki-migrate fix examples/beta1 --verify --output-dir migrated"
+    words = [*command.split()[:-1], str(folder / "migrated"), "--output-format", "json"]
+    os.environ["XDG_CACHE_HOME"] = str(folder)
+    for run in ("first run", "second run, nothing changed"):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        report = json.loads(_output("python", "-m", "nki_migrate", *words[1:]))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        equal = [row["equal"] for row in report["verify"]]
+        if run == "first run":
+            value = f"{sum(equal)} of {len(equal)}"
+            yield Figure("example kernels migrated and shown equal", value, command)
+        yield Figure(f"the main job, {run}", f"{spent:.1f} s", command)
+
+
+def _output(*command: str) -> str:
+    """What a command prints; `python` is this Python."""
+    words = [sys.executable if command[0] == "python" else command[0], *command[1:]]
+    done = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, encoding="utf-8")
+    return done.stdout
+
+
+def page() -> str:
+    """The text of docs/quality.md."""
+    rows = [figure.row(date.today().isoformat()) for figure in figures()]
+    return HEAD.format(cores=os.cpu_count()) + "\n".join(rows) + "\n" + TAIL
+
+
+if __name__ == "__main__":
+    text = page()
+    if "--write" in sys.argv[1:]:
+        PAGE.write_text(text, encoding="utf-8")
+    print(text, end="")
