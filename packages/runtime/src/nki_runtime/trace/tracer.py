@@ -15,7 +15,7 @@ from neuroncore.machine.observe import Watcher
 from neuroncore.memory import Storage
 from neuroncore.program import Program, Recorder, check
 from neuroncore.timeline import Timeline, estimate
-from nki_runtime.trace.svg import write_svg
+from nki_runtime.trace import write_svg
 
 SVG = ".svg"
 MOST_SLICES = 500_000
