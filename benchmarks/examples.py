@@ -35,7 +35,7 @@ from nki_migrate.verify.arrays import fill_array
 from nki_migrate.verify.cases import Case, read_cases
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-LANGUAGES = {"beta1": "0.1", "beta2": "0.6"}
+LANGUAGES = {"beta1": "0.1", "beta2": "0.7"}
 SMALLEST = 1024
 BOUND = 1.6  # geometric mean of all ratios, from the goals of this project
 

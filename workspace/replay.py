@@ -37,7 +37,7 @@ MATRICES = ("--spec", "bf16[256,256]", "--spec", "bf16[256,1024]")
 COMMANDS: dict[str, tuple[str, ...]] = {
     **{
         f"reports/{example}.{form}": (
-            "nki-migrate", "check", f"FILE:{example}", "--to", "0.6", "--output-format", form,
+            "nki-migrate", "check", f"FILE:{example}", "--to", "0.7", "--output-format", form,
         )
         for example in MIGRATED_EXAMPLES
         for form in ("text", "json", "sarif", "github", "junit")
@@ -96,7 +96,7 @@ def migrate(tree: Tree, example: str) -> None:
     """The migration of one folder of examples, and the exit code of nki-migrate."""
     into = tree.answers / "migrations" / example
     into.mkdir(parents=True)
-    done = tree.run("nki-migrate", "fix", EXAMPLES / example, "--to", "0.6", "--output-dir", into)
+    done = tree.run("nki-migrate", "fix", EXAMPLES / example, "--to", "0.7", "--output-dir", into)
     expect_success(tree, done)
     tree.write(f"migrations/{example}/exit-code", f"{done.returncode}\n")
 

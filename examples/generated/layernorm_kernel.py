@@ -2,7 +2,7 @@
 #   --spec 'float32[512, 1024]'
 #   --spec 'float32[1024]'
 #   --spec 'float32[1024]'
-#   --target trn2 --nki 0.6
+#   --target trn2 --nki 0.7
 
 import nki
 import nki.isa as nisa
@@ -11,7 +11,7 @@ import nki.language as nl
 
 @nki.jit
 def layernorm(x0, x1, x2):
-    """Program layernorm, for trn2, NKI 0.6.
+    """Program layernorm, for trn2, NKI 0.7.
 
     x0: (512, 1024), float32
     x1: (1024,), float32

@@ -3,7 +3,7 @@
 #   --spec 'float32[512, 1024]'
 #   --spec 'float32[512, 1024]'
 #   --spec 'float32[1024, 512]'
-#   --target trn2 --nki 0.6
+#   --target trn2 --nki 0.7
 
 import nki
 import nki.isa as nisa
@@ -12,7 +12,7 @@ import nki.language as nl
 
 @nki.jit
 def mlp(x0, x1, x2, x3):
-    """Program mlp, for trn2, NKI 0.6.
+    """Program mlp, for trn2, NKI 0.7.
 
     x0: (256, 512), float32
     x1: (512, 1024), float32

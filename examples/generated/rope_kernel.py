@@ -2,7 +2,7 @@
 #   --spec 'float32[4, 256, 64]'
 #   --spec 'float32[256, 32]'
 #   --spec 'float32[256, 32]'
-#   --target trn2 --nki 0.6
+#   --target trn2 --nki 0.7
 
 import nki
 import nki.isa as nisa
@@ -11,7 +11,7 @@ import nki.language as nl
 
 @nki.jit
 def rope(x0, x1, x2):
-    """Program rope, for trn2, NKI 0.6.
+    """Program rope, for trn2, NKI 0.7.
 
     x0: (4, 256, 64), float32
     x1: (256, 32), float32

@@ -11,7 +11,7 @@
 #   --spec 'float32[256, 512]'
 #   --spec 'float32[256, 512]'
 #   --spec 'float32[512, 256]'
-#   --target trn2 --nki 0.6
+#   --target trn2 --nki 0.7
 
 import nki
 import nki.isa as nisa
@@ -20,7 +20,7 @@ import nki.language as nl
 
 @nki.jit
 def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
-    """Program block, for trn2, NKI 0.6.
+    """Program block, for trn2, NKI 0.7.
 
     x0: (256, 256), float32
     x1: (256,), float32

@@ -14,7 +14,7 @@ from neuroncore.checks import watching
 from nki_migrate.verify.arrays import fill_array
 from nki_migrate.verify.cases import Case, read_cases
 
-LANGUAGES = {"beta1": "0.1", "beta2": "0.6"}
+LANGUAGES = {"beta1": "0.1", "beta2": "0.7"}
 TIMED = 1024  # sizes from here on belong to the benchmark (examples/README.md)
 
 

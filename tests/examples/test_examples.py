@@ -21,8 +21,8 @@ from nki_migrate.verify.compare import Tolerance, compare
 LANGUAGES = {
     "beta1": ("beta1", "0.1"),
     "beta1_todo": ("beta1", "0.1"),
-    "beta2": ("beta2", "0.6"),
-    "tokenplan": ("beta2", "0.6"),
+    "beta2": ("beta2", "0.7"),
+    "tokenplan": ("beta2", "0.7"),
 }
 TIMED = 1024  # sizes from here on belong to the benchmark (examples/README.md)
 
@@ -99,9 +99,9 @@ def test_every_kernel_file_has_a_case(folder):
     assert {case.file for case in cases} == kernels
 
 
-@pytest.mark.parametrize("version", ["0.3", "0.4", "0.5", "0.6"])
+@pytest.mark.parametrize("version", ["0.3", "0.4", "0.5", "0.6", "0.7"])
 @pytest.mark.parametrize("name", ["softmax", "rmsnorm", "rope", "attention"])
-def test_the_0_6_examples_also_run_in_the_versions_before(version, name):
+def test_the_examples_also_run_in_the_versions_before(version, name):
     """They use nothing newer than 0.3, but for views that `.ap` takes from 0.5 on."""
     cases = read_cases(ROOT / "examples" / "beta2" / "cases.toml")
     case = next(c for c in cases if c.file == f"{name}.py")
@@ -115,15 +115,15 @@ def test_the_0_6_examples_also_run_in_the_versions_before(version, name):
     assert np.array_equal(result, newest)
 
 
-def written_for_0_6() -> Iterator[Any]:
-    """The quick cases of the folders that are written for 0.6."""
+def written_for_0_7() -> Iterator[Any]:
+    """The quick cases of the folders that are written for 0.7."""
     for case in quick_cases():
-        if LANGUAGES[case.values[0]] == ("beta2", "0.6"):
+        if LANGUAGES[case.values[0]] == ("beta2", "0.7"):
             yield case
 
 
-@pytest.mark.parametrize(("folder", "case", "number"), list(written_for_0_6()))
-def test_an_example_of_0_6_gives_the_same_bits_in_0_7(folder, case, number):
+@pytest.mark.parametrize(("folder", "case", "number"), list(written_for_0_7()))
+def test_an_example_of_0_7_gives_the_same_bits_in_0_6(folder, case, number):
     def of(version: str) -> list[bytes]:
         with nki_runtime.use(nki=version, **case.options):
             kernel = launched(getattr(load(case.path), case.kernel), case)

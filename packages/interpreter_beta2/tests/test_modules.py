@@ -29,7 +29,7 @@ NAMES = {
 
 def test_the_backend_keeps_the_protocol():
     assert isinstance(BACKEND, Backend)
-    assert (BACKEND.name, BACKEND.top_level, BACKEND.default_version) == ("beta2", "nki", "0.6")
+    assert (BACKEND.name, BACKEND.top_level, BACKEND.default_version) == ("beta2", "nki", "0.7")
 
 
 def test_versions_are_0_2_to_0_7():

@@ -44,7 +44,7 @@ def test_tuning_prints_times_figures_checks_schedule_and_source(capsys):
     out, err = capsys.readouterr()
     assert err == ""
     for part in (
-        "two on trn2, NKI 0.6, as written",
+        "two on trn2, NKI 0.7, as written",
         "times as fast",
         "x roofline",
         "60 candidates (descent, seed 0; stopped: candidates)",
@@ -65,7 +65,7 @@ def test_the_winner_is_written_and_runs(tmp_path, capsys):
     assert "@nki.jit" not in capsys.readouterr().out
     assert file.read_text("utf-8").startswith("# Tuned by nkigym from ")
     x, y = (np.arange(512 * 256, dtype=np.float32).reshape(512, 256) % n for n in (7, 5))
-    with nki_runtime.use(nki="0.6"):
+    with nki_runtime.use(nki="0.7"):
         total, product = runpy.run_path(str(file))["two"](x, y)
     assert (total == x + y).all()
     assert (product == x * y).all()
@@ -112,11 +112,11 @@ def test_a_kernel_is_tuned_from_what_it_does(tmp_path, capsys):
     assert main(["tune", f"{file}:doubled", *options]) == 0
 
     out = capsys.readouterr().out
-    assert "doubled on trn2, NKI 0.6, as written" in out
+    assert "doubled on trn2, NKI 0.7, as written" in out
     assert "executed, float32[256, 512]: ok" in out or "executed, float32[256, 256]: ok" in out
     assert "executed, real size: ok, 524,288 elements of 1 outputs equal to the bit" in out
     x = np.arange(1024 * 512, dtype=np.float32).reshape(1024, 512) % 7
-    with nki_runtime.use(nki="0.6"):
+    with nki_runtime.use(nki="0.7"):
         assert (runpy.run_path(str(found))["doubled"](x) == 2 * x).all()
 
 
@@ -134,7 +134,7 @@ def test_a_tile_program_is_tuned_stored_replayed_and_exported(tmp_path, capsys):
         assert part in printed
 
     assert main(["show", str(store)]) == 0
-    assert "f on trn2, NKI 0.6: " in capsys.readouterr().out
+    assert "f on trn2, NKI 0.7: " in capsys.readouterr().out
     assert main(["best", str(store), "--output-format", "json"]) == 0
     (best,) = json.loads(capsys.readouterr().out)
     assert all(
@@ -145,7 +145,7 @@ def test_a_tile_program_is_tuned_stored_replayed_and_exported(tmp_path, capsys):
     assert main(["export", str(store), "-o", str(out)]) == 0
     a = np.arange(256 * 256, dtype=np.float32).reshape(256, 256)
     a, b = a % 7, a % 5
-    with nki_runtime.use(nki="0.6"):
+    with nki_runtime.use(nki="0.7"):
         assert (runpy.run_path(str(out))["f"](a, b) == a.T @ b).all()
 
 
@@ -200,7 +200,7 @@ def test_a_store_shows_kernels_and_searches(store, capsys):
 
     out = capsys.readouterr().out
     text, _, last = out.rstrip().rpartition("\n")
-    assert " two on trn2, NKI 0.6: " in text
+    assert " two on trn2, NKI 0.7: " in text
     assert "descent, seed 0: 60 candidates in " in text
     (held,) = json.loads(last)
     assert held["name"] == "two"
@@ -235,7 +235,7 @@ def test_a_stored_schedule_is_exported(store, what, tmp_path, capsys):
     assert main(["export", store, "--what", what, "-o", str(file)]) == 0
 
     assert file.read_text("utf-8") == capsys.readouterr().out
-    begins = {"source": "# Tuned by nkigym", "program": 'program("trn2", "0.6")', "schedule": "["}
+    begins = {"source": "# Tuned by nkigym", "program": 'program("trn2", "0.7")', "schedule": "["}
     assert file.read_text("utf-8").startswith(begins[what])
 
 

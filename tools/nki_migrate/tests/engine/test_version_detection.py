@@ -67,6 +67,14 @@ def test_migration_starts_where_the_oldest_deprecated_form_is():
     assert "nl.affine_range is deprecated" in found.why
 
 
+def test_a_call_of_two_meanings_is_of_the_version_that_the_kernel_needs():
+    tiles = "".join(f"{t} = nl.ndarray((4, 4), nl.int32, nl.sbuf)\n" for t in "abc")
+    add = "nisa.tensor_tensor(a, b, c, nl.add)\n"
+
+    assert dialect(NEW, f"{tiles}{add}return out").name == "0.2"
+    assert dialect(NEW, f"{tiles}for i in nl.dynamic_range(4):\n    {add}return out").name == "0.6"
+
+
 def test_a_file_has_the_dialect_of_its_kernels():
     assert file_dialect(["0.1", "0.1"]) == "0.1"
     assert file_dialect(["0.1", "unknown"]) == "0.1"

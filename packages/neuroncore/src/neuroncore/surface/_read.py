@@ -15,7 +15,7 @@ from neuroncore.enums import DgeMode, DmaEngine, Engine, MatmulPerfMode, OobMode
 
 VERSIONS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7")
 
-DEFAULT_VERSION = "0.6"
+DEFAULT_VERSION = "0.7"
 """The version of kernels that name none: what languages answer, what emitters write."""
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "<required>"})()

@@ -48,7 +48,7 @@ def test_the_whole_of_a_small_kernel():
         "",
         "@nki.jit",
         "def p(x):",
-        '    """Program p, for trn2, NKI 0.6.',
+        '    """Program p, for trn2, NKI 0.7.',
         "",
         "    x: (128, 64), float32",
         '    """',

@@ -52,8 +52,10 @@ def _of_later_version(function: Function, index: FileIndex) -> Dialect:
 
     Migration starts where the first form is deprecated, although later versions have it, too.
     """
-    found = list(_stale(function, index))
     needed, feature = oldest_possible(function.node, index)
+    stale = _stale(function, index)
+    # What two versions accept with different meanings is the newer one in a kernel that needs it.
+    found = [s for s in stale if not (s.is_meaning and s.version < needed)]
     newest = VERSIONS[-1]
     start = found[0].version if found else newest
     invalid = next((s for s in found if not s.is_deprecated), None)
@@ -73,6 +75,7 @@ class _Stale:
     version: str
     why: str
     is_deprecated: bool
+    is_meaning: bool
 
 
 def _stale(function: Function, index: FileIndex) -> Iterator[_Stale]:
@@ -87,7 +90,7 @@ def _stale(function: Function, index: FileIndex) -> Iterator[_Stale]:
             # A finding of any version, or a note, identifies none.
             if not finding.assumption and finding.severity is not Severity.NOTE:
                 why = f"{finding.message} (line {finding.region.line})"
-                yield _Stale(rule.step[0], why, rule.deprecated)
+                yield _Stale(rule.step[0], why, rule.deprecated, bool(rule.changes))
 
 
 def _findings(rule: Rule, nodes: list[ast.AST], site: Site) -> Iterator[Finding]:
