@@ -380,3 +380,51 @@ def test_a_call_over_several_lines(says):
             [NKI: tensor_tensor, shapes]
         """,
     )
+
+
+# -- loops on the device (0.7) --------------------------------------------------------------------
+
+LOOP_HEAD = """\
+@nki.jit
+def kernel(n):
+"""
+
+
+@pytest.mark.parametrize(("body", "expected"), [
+    ("    nl.fori_loop(0, 3, lambda i: i)", """\
+        kernel.py:3:5: the body of nl.fori_loop returns something
+            nl.fori_loop(0, 3, lambda i: i)
+            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            expected: None
+            got:      <scalar, int32>
+            carry state through tensors
+            [NKI: nl.fori_loop]"""),
+    ("    if nisa.scalar_load(n) < 4:\n        pass", """\
+        kernel.py:3:8: the result of a comparison of scalars is used
+            if nisa.scalar_load(n) < 4:
+               ^^^^^^^^^^^^^^^^^^^^^^^
+            expected: a number
+            got:      <comparison of scalars, int32>
+            compare tensors: nisa.tensor_tensor(…, op=nl.less)
+            [NKI 0.7: NkiScalar, comparisons]"""),
+    ("    for i in nl.dynamic_range(3):\n        pass", """\
+        kernel.py:3:14: nki.language.dynamic_range is not part of NKI 0.7
+            for i in nl.dynamic_range(3):
+                     ^^^^^^^^^^^^^^^^
+            expected: one of the names that dir(nki.language) lists
+            got:      dynamic_range
+            nl.fori_loop(start, stop, body) replaces it; it is part of NKI up to 0.6
+            [NKI 0.7: nki.language]"""),
+    ("    while nisa.register_alloc(3):\n        pass", """\
+        kernel.py:3:5: the truth value of a register
+            while nisa.register_alloc(3):
+            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            expected: a compile-time value
+            got:      <register, int32>
+            the device alone has it: nl.while_loop replaces `while register:` of NKI up to 0.6
+            [NKI 0.7: values of the device in Python's control flow]"""),
+])  # fmt: skip
+def test_loops_and_numbers_of_the_device(complaint, body, expected):
+    source = f"{LOOP_HEAD}{body}\n\nkernel(array)\n"
+    told = complaint(source, version="0.7", array=np.zeros((1, 1), np.int32))
+    assert told == dedent(expected)

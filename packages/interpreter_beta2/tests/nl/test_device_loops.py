@@ -436,7 +436,7 @@ def test_a_tensor_of_the_body_is_not_used_after_the_loop(lang):
         return lang.out(kept[0])
 
     with watching("memory") as report, pytest.warns(KernelWarning, match="kept is changed"):
-        lang.run(kernel)
+        assert lang.run(kernel).item() == 4  # the poison of integers, not 1
     assert [(f.code, f.instruction) for f in report] == [("body", "dma_copy")]
 
 
@@ -494,6 +494,15 @@ def test_a_step_is_a_positive_int(lang, step):
 def test_the_body_of_fori_loop_returns_nothing(lang):
     with pytest.raises(SignatureError, match=r"the body of nl\.fori_loop returns something"):
         lang.run(lambda: lang.nl.fori_loop(0, 1, lambda i: i))
+
+
+@pytest.mark.parametrize("body", [3, lambda: None, lambda i, j: None])
+def test_a_body_is_a_function_of_one_argument(lang, body):
+    said = "body_fun is not a function of one argument"
+    with pytest.raises(SignatureError, match=rf"nl\.fori_loop: {said}"):
+        lang.run(lambda: lang.nl.fori_loop(0, 2, body))
+    with pytest.raises(SignatureError, match=rf"nl\.while_loop: {said}"):
+        lang.run(lambda: lang.nl.while_loop(lang.nisa.register_alloc(1), body))
 
 
 def test_while_loop_takes_registers_only(lang):

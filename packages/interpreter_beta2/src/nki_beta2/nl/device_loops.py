@@ -6,6 +6,7 @@ traced also where the loop takes no turn, as the device compiles it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -109,6 +110,21 @@ def _unfit(
     )  # fmt: skip
 
 
+def check_body(what: str, body: Any, position: int, place: Place | None) -> None:
+    """Raises SignatureError for anything but a function of one argument."""
+    try:
+        inspect.signature(body).bind(None)
+        return
+    except (TypeError, ValueError) as wrong:
+        got = str(wrong) if callable(body) else repr(body)[:80]
+    raise SignatureError(
+        f"{what}: body_fun is not a function of one argument", got=got, place=place,
+        expected="body(i), called with the variable" if position == 2
+        else "body(register), which returns the next condition",
+        operand="body_fun", position=position, rule=f"NKI 0.7: {what}",
+    )  # fmt: skip
+
+
 def check_result(value: Any, place: Place | None = None) -> None:
     """Raises SignatureError for a body of nl.fori_loop that returns something."""
     if value is not None:
@@ -143,6 +159,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
     low, high = bound_of(what, lower, "lower", 0), bound_of(what, upper, "upper", 1)
     by_register = any(isinstance(bound, VirtualRegister) for bound in (lower, upper)) or is_parsed()
     variable = LoopRegister(core) if by_register else NkiScalar(core)
+    check_body(what, body_fun, 2, place)
     state = CapturedState(body_fun)
     with traced(core) as trace, launch.turn(what, place):
         check_result(body_fun(variable), place)
@@ -155,6 +172,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
                 variable.become(number)
                 trace.run()
             turns += 1
+        trace.end()
         loop_ended(launch, what, place, turns)
 
     act(core, run, is_placed=True)
@@ -167,6 +185,7 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[Any], VirtualRegister]
     core = launch.core
     check_order(what, place)
     condition = condition_of(init, "init").copy()
+    check_body(what, body_fun, 1, place)
     state = CapturedState(body_fun)
     with traced(core) as trace, launch.turn(what, place):
         following = condition_of(body_fun(condition), "body_fun")
@@ -181,6 +200,7 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[Any], VirtualRegister]
                 raise endless(core.options.dynamic_turns, "a body that returns 0", place)
             with launch.turn(what, place):
                 trace.run()
+        trace.end()
         loop_ended(launch, what, place, turns)
 
     act(core, run, is_placed=True)

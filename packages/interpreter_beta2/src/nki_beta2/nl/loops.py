@@ -37,7 +37,7 @@ _LOOPS = "NKI 0.7: loops"
 
 REPLACED = {
     "nki.language.dynamic_range": (
-        "0.6", "nl.fori_loop(start, stop, body) calls body(i), whose state is in tensors"
+        "0.6", "nl.fori_loop(start, stop, body) replaces it"
     ),
 }  # fmt: skip
 """Loops that ended: the last version that has each, and what replaces it."""

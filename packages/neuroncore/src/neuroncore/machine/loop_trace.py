@@ -87,9 +87,13 @@ class _Allocation:
         if core.watchers:
             core.announce(storage, storage.place)
         if not self.is_initialized_by_use:
-            if core.computes:
-                storage.poison(zero=core.options.uninitialized == "zero")
-            storage.fresh = False
+            self.poison()
+
+    def poison(self) -> None:
+        """Let it hold what memory holds that nothing has written."""
+        if self.core.computes:
+            self.storage.poison(zero=self.core.options.uninitialized == "zero")
+        self.storage.fresh = False
 
 
 class LoopTrace(Watcher):
@@ -108,6 +112,11 @@ class LoopTrace(Watcher):
         """One turn."""
         for action in self._actions:
             action()
+
+    def end(self) -> None:
+        """The loop is over: what its body made is undefined from now on."""
+        for made in self._made.values():
+            made.poison()
 
     # -- what the body does -----------------------------------------------------------------------
 

@@ -254,10 +254,11 @@ class LoopRegister(TracedRegister):
 
 def without_value(what: str, number: DeviceNumber) -> DeviceValueError:
     """What is raised where Python needs a number that only the device has."""
-    kind = "register" if isinstance(number, VirtualRegister) else "scalar"
+    kind, hint = "scalar", "use it as bound of nl.fori_loop or as scalar_offset"
+    if isinstance(number, VirtualRegister):
+        kind, hint = "register", "nl.while_loop replaces `while register:` of NKI up to 0.6"
     return DeviceValueError(
         f"{what} of a {kind}", expected="a compile-time value", got=repr(number),
-        hint="its value exists on the device only: nl.while_loop and nl.fori_loop repeat on it, "
-        "scalar_offset indexes with it; `while register:` is part of NKI up to 0.6",
+        hint=f"the device alone has it: {hint}",
         rule="NKI 0.7: values of the device in Python's control flow",
     )  # fmt: skip
