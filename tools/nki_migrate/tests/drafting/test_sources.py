@@ -101,6 +101,16 @@ def test_a_table_of_versions_is_read_at_the_one_that_is_named(tmp_path):
     assert read_api(f"{file}@0.5").entries["nki.isa.rng"].text == "dst, engine=None"
 
 
+@pytest.mark.parametrize("versions", [3, [["0.3"]], [[3, "x"]], [["0.3", None]]])
+def test_spans_that_are_not_pairs_of_texts_are_rejected(tmp_path, versions):
+    file = tmp_path / "names.json"
+    rng = {"kind": "function", "versions": versions}
+    file.write_text(json.dumps({"names": {"nki.isa": {"rng": rng}}}), encoding="utf-8")
+
+    with pytest.raises(ApiError, match=r"nki\.isa\.rng: versions are pairs"):
+        read_api(f"{file}@0.3")
+
+
 # -- what is wrong ---------------------------------------------------------------------------------
 
 
@@ -119,6 +129,15 @@ WRONG = {
     "a parameter twice": (described("x, y, x"), "nki.isa.f: parameter x is there twice"),
     "a default that is not an expression": (described("x=1 +"), "nki.isa.f: cannot read"),
     "a parameter behind a default": (described("x=1, y"), "nki.isa.f: cannot read"),
+    "more than parameters": (described("x): pass #"), "nki.isa.f: cannot read"),
+    "a module that is a list": (
+        described("x").replace('{"f": {"kind": "function", "parameters": "x"}}', "[]"),
+        "nki.isa must be a table, got []",
+    ),
+    "an entry that is a number": (
+        described("x").replace('{"kind": "function", "parameters": "x"}', "3"),
+        "nki.isa.f must be a table, got 3",
+    ),
     "not JSON": ("{", "not JSON"),
     "no names": ("{}", 'the table "names" is missing'),
     "no function": (

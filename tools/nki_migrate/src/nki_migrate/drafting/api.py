@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,8 @@ def parse_parameters(text: str, where: str) -> tuple[Parameter, ...]:
         (function,) = ast.parse(f"def f({text}): ...").body
     except (SyntaxError, ValueError) as error:
         raise ApiError(f"{where}: cannot read the parameters ({text}): {error}") from None
-    assert isinstance(function, ast.FunctionDef)
+    if not isinstance(function, ast.FunctionDef) or ast.unparse(function.body[-1]) != "...":
+        raise ApiError(f"{where}: cannot read the parameters ({text})")
     found = parameters_of(function.args)
     names = [p.name for p in found]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
@@ -163,18 +164,38 @@ def _unique(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _one_version(path: Path, names: Mapping[str, Any]) -> Iterable[Entry]:
-    for module, entries in names.items():
-        for name, entry in entries.items():
-            yield _entry(path, f"{module}.{name}", entry.get("kind"), entry.get("parameters", ""))
+    for name, entry in _rows(path, names):
+        yield _entry(path, name, entry.get("kind"), entry.get("parameters", ""))
 
 
 def _of_table(path: Path, names: Mapping[str, Any], version: str) -> Iterable[Entry]:
+    for name, entry in _rows(path, names):
+        for span, text in _spans(path, name, entry.get("versions")):
+            first, _, last = span.partition("-")
+            if _number(path, first) <= _number(path, version) <= _number(path, last or first):
+                yield _entry(path, name, entry.get("kind"), text)
+
+
+def _rows(path: Path, names: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Dotted names with their tables."""
     for module, entries in names.items():
-        for name, entry in entries.items():
-            for span, text in entry.get("versions", ()):
-                first, _, last = span.partition("-")
-                if _number(path, first) <= _number(path, version) <= _number(path, last or first):
-                    yield _entry(path, f"{module}.{name}", entry.get("kind"), text)
+        for name, entry in _table(path, module, entries).items():
+            yield f"{module}.{name}", _table(path, f"{module}.{name}", entry)
+
+
+def _table(path: Path, name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ApiError(f"{path}: {name} must be a table, got {value!r}"[:200])
+    return value
+
+
+def _spans(path: Path, name: str, value: Any) -> list[tuple[str, str]]:
+    pairs = value if isinstance(value, list) else [value]
+    for pair in pairs:
+        is_pair = isinstance(pair, list) and [type(text) for text in pair] == [str, str]
+        if not is_pair:
+            raise ApiError(f"{path}: {name}: versions are pairs of a span and a text, got {pair!r}")
+    return [(span, text) for span, text in pairs]
 
 
 def _entry(path: Path, name: str, kind: Any, text: Any) -> Entry:

@@ -76,7 +76,7 @@ def _of_stub(file: Path, module: str) -> Iterable[Entry]:
     try:
         tree = ast.parse(_text(file))
     except SyntaxError as error:
-        raise ApiError(f"{file}:{error.lineno}: not Python: {error.msg}") from None
+        raise ApiError(f"{file}:{error.lineno or 1}: not Python: {error.msg}") from None
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and _is_public(node.name):
             yield _function(file, f"{module}.{node.name}", "function", node)
