@@ -119,6 +119,8 @@ class View(ReshapedView):
         """`self[key]` of a key that is not remembered."""
         spec = self.spec
         if spec.fresh:
+            if self.keeps_views and self.core.computes and _is_everything(key, spec.shape):
+                return self.seen(self.array, spec)  # an instruction that writes it needs no poison
             self.initialize()
             spec = self.spec
         if not self.core.computes:
@@ -263,6 +265,23 @@ _BOUNDS = frozenset(product((int, type(None)), repeat=4))
 _VIEWS_KEPT = 1 << 10
 _CUTS_KEPT = 1 << 16
 _WINDOWS_KEPT = 1 << 12
+
+
+def _is_everything(key: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a key selects all elements in their shape."""
+    if key is Ellipsis:
+        return True
+    if key.__class__ is not tuple or len(key) != len(shape):
+        return False
+    return all(map(_is_all, key, shape))
+
+
+def _is_all(item: Any, size: int) -> bool:
+    if item.__class__ is not slice or item.step is not None:
+        return False
+    start, stop = item.start, item.stop
+    from_first = start is None or (start.__class__ is int and start == 0)
+    return from_first and (stop is None or (stop.__class__ is int and stop == size))
 
 
 def _ints(head: tuple[Any, ...], key: Any) -> tuple[Any, ...] | None:
