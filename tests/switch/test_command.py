@@ -75,3 +75,39 @@ def test_another_version_rejects_what_the_newest_takes(nki_run):
     done = nki_run("--nki", "0.2", kernel="last_row")
     assert done.returncode == 1
     assert "AccessError" in done.stderr
+
+
+UNWRITTEN = """
+import numpy as np
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def copied(x, factor=1.0):
+    tile = nl.ndarray((4, 4), dtype=nl.float32, buffer=nl.sbuf)
+    if factor:
+        nisa.dma_copy(dst=tile, src=x)
+    out = nl.ndarray((4, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "is_hinted"),
+    [
+        ("copied(np.ones((4, 4), np.float32), 0)\n" * 2, True),
+        ("copied(np.ones((4, 4), np.float32))\n", False),
+        ("copied(np.full((4, 4), np.nan, np.float32))\n", False),
+    ],
+    ids=["unwritten memory", "numbers", "NaN among the arguments"],
+)
+def test_nan_that_no_argument_has_hints_at_the_check_that_finds_it(tmp_path, calls, is_hinted):
+    (tmp_path / "program.py").write_text(UNWRITTEN + calls)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "nki_runtime", "program.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert done.stderr.count("--check memory names the reads") == is_hinted

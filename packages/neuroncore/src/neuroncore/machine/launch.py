@@ -20,6 +20,7 @@ from neuroncore.machine.arguments import Arguments, to_numpy
 from neuroncore.machine.core import NeuronCore
 from neuroncore.machine.garbage_collection import fewer_collections
 from neuroncore.memory import View
+from neuroncore.notes import hint_at_nan
 from neuroncore.source_location import Place, place_of
 
 CONTROL_FLOW = "NKI: both cores of an LNC follow the same control flow"
@@ -186,7 +187,9 @@ def execute(
         for watcher in core.watchers:
             watcher.ended(results[0] if results else None)
     given.write_back()
-    return export(results[0], check_result) if results else None
+    exported = export(results[0], check_result) if results else None
+    hint_at_nan(exported, (*args, kwargs))
+    return exported
 
 
 def tensors_by_name(

@@ -17,7 +17,7 @@ from neuroncore.commands.running import INTERRUPTED
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.findings.formats import FORMATS
 from neuroncore.machine.observe import watch_everywhere, watched_by
-from neuroncore.notes import print_notes
+from neuroncore.notes import print_hints, print_notes
 from neuroncore.options import Options
 from nki_runtime.cli.check import Checker
 from nki_runtime.cli.comparison import compare, options_of, role_here
@@ -197,6 +197,8 @@ class _Watching:
         self.role = role_here()
         if given.verbose:
             print_notes()
+        if self.checker is None:
+            print_hints()
 
     def begin(self, program: Program) -> None:
         """Watch from now on."""
