@@ -111,8 +111,9 @@ def static_cast(array: Any, dtype: Any) -> np.ndarray:
     if values.dtype.names is not None:
         packed = nki_dtypes.resolve(values.dtype)
         values = nki_dtypes.unpack_x4(values.view(packed.storage), packed)
-    if isinstance(dtype, nki_dtypes.DType) and dtype.is_packed:
-        return nki_dtypes.pack_x4(values, dtype).view(dtype.words)
+    if np.dtype(dtype).names is not None:
+        packed = nki_dtypes.resolve(np.dtype(dtype))
+        return nki_dtypes.pack_x4(values, packed).view(packed.words)
     return values.astype(np.dtype(dtype))
 
 
