@@ -29,8 +29,10 @@ from neuroncore.surface import (
     signature,
 )
 from nki_beta2 import BACKEND
-from nki_migrate.rules import all_rules
+from nki_migrate.engine.migration import migrate_source
+from nki_migrate.rules import Example, Rule, all_rules
 from nki_migrate.settings.request import VERSIONS as MIGRATED
+from nki_migrate.settings.request import Request
 from nki_migrate.verify.arrays import fill_array
 from nki_migrate.verify.cases import Arg
 from nki_runtime import use
@@ -501,6 +503,24 @@ def test_a_rule_rewrites_or_reports_a_row(id):
 
     assert rules
     assert all(VERSIONS.index(r.step[1]) <= VERSIONS.index(CHANGES[id].since) for r in rules)
+
+
+def shown_by(change: MeaningChange, rule: Rule) -> list[Example]:
+    """Examples of a rule with a call that the row is about; all where it is about a construct."""
+    names = [function.partition(".")[2] for function in change.functions]
+    return [e for e in rule.examples if not names or any(f".{n}(" in e.bad for n in names)]
+
+
+@pytest.mark.parametrize("id", [c.id for c in CHANGES.values() if c.since in MIGRATED])
+def test_a_kernel_that_a_row_is_about_gets_a_finding(id):
+    rules = [all_rules()[rule] for rule in rules_of(CHANGES[id])]
+    examples = [(rule, e) for rule in rules for e in shown_by(CHANGES[id], rule)]
+
+    assert examples
+    for rule, example in examples:
+        request = Request(source_version=rule.step[0], target=example.target or rule.step[1])
+        result = migrate_source(example.bad, "kernel.py", request)
+        assert rule.id in {finding.rule for finding in result.findings}
 
 
 def test_rules_name_rows_of_the_table():
