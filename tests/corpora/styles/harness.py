@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import signal
 import sys
 import tempfile
@@ -208,8 +209,17 @@ def migrated(path: Path, observed: Observed, **choices: Any) -> FileResult:
     return process(Task(path.name, path.read_bytes(), request))
 
 
+def _nested(text: str) -> str:
+    """The kernel that a function of the file makes and returns."""
+    makers = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    inner = (n for m in makers for n in m.body if isinstance(n, ast.FunctionDef))
+    return next(n.name for n in inner if n.decorator_list)
+
+
 def left_of(result: FileResult, kernel: str) -> tuple[str, ...]:
     """The rules of what is left to a person in a kernel and all that it reaches."""
+    if all(k.name != kernel for k in result.kernels):  # `double = make_scaler(2.0)`
+        kernel = _nested(result.after)
     names = {name for _, name in reachable_functions((result,), (result.path, kernel))} | {kernel}
     open_ones = [
         f.rule

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.corpora.styles.harness import HERE, all_cases, difference, expected, run_old
+from tests.corpora.styles.harness import (
+    HERE,
+    all_cases,
+    difference,
+    expected,
+    run_old,
+    try_file,
+)
 
 FILES = sorted((HERE / "kernels").glob("*.py"))
 
@@ -22,3 +29,15 @@ def test_the_old_kernels_agree_with_their_references(path: Path):
 
 def test_every_file_has_cases():
     assert {case.path for case in all_cases()} == set(FILES)
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("default:dma_copy")
+@pytest.mark.parametrize("with_facts", [True, False], ids=["facts", "source"])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_is_called_complete_is_verified(path: Path, with_facts: bool):
+    cases = [case for case in all_cases() if case.path == path]
+
+    tried = try_file(path, cases, with_facts=with_facts)
+
+    assert [t for t in tried if t.word not in ("verified", "todo")] == []

@@ -72,6 +72,10 @@ BODIES = {
         options = {"pad": 2.0}
         size = options["pad"]
     """,
+    "comprehension": """
+        parts = [nl.multiply(tile, w) for w in (0.5, 2.0)]
+        kept = [nl.exp(tile[0:8, 0:16]) for _ in range(2)]
+    """,
     "continuation_line": """
         tile = nl.exp(tile[0:8, 0: \\
                            16])

@@ -18,6 +18,7 @@ from nki_migrate.rewriting.destinations.destination import (
     temporary,
     valid_region,
 )
+from nki_migrate.rewriting.inference.observations import seen_same
 from nki_migrate.rewriting.operations.operators import copied
 from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype
 from nki_migrate.rules.rule import Hooks
@@ -122,7 +123,8 @@ def _number(ctx: Context, site: CallSite) -> ast.expr:
 def _check_extents(ctx: Context, index: Index, tile: Tensor, site: CallSite) -> None:
     for axis, size in enumerate(tile.shape or ()):
         extent = index.extents[axis]
-        if extent.value != 1 and not ctx.facts.same(extent.poly, size.poly):
+        same = ctx.facts.same(extent.poly, size.poly) or seen_same(ctx, extent.poly, size.poly)
+        if extent.value != 1 and not same:
             text = f"axis {axis} of the predicate is {extent.text}, of the tile {size.text}"
             raise Cannot("NKI1192", text, site.node)
 

@@ -50,9 +50,19 @@ def broadcast_to(
     if all(same):
         return tile
     seen = [seen_same(ctx, a.poly, b.poly) for a, b in pairs]
-    if all(map(or_, same[1:], seen[1:])) and tile.shape[0].value == 1:
+    if all(map(or_, same[1:], seen[1:])) and _is_row(ctx, tile.shape[0]):
         return broadcast_partitions(ctx, node, tile, shape)
     return _free_broadcast(ctx, node, tile, shape)
+
+
+def _is_row(ctx: Context, partitions: Sym) -> bool:
+    """Whether a tile has one partition, by the source or in every run under an assert."""
+    if partitions.value == 1:
+        return True
+    if not seen_one(ctx, partitions.poly):
+        return False
+    guard(ctx, f"{ctx.spell(partitions)} == 1")
+    return True
 
 
 def _free_broadcast(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...]) -> Tensor:

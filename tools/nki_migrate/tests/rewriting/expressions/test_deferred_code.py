@@ -39,7 +39,7 @@ def complete(result) -> dict[str, bool]:
 
 
 SCOPED = {
-    "comprehension": "tiles = [nl.load(x[i]) for i in range(n)]",
+    "comprehension": "tiles = [nl.load(x[i]) for i in range(n) if flag]",
     "lambda": "read = lambda i: nl.load(x[i])",
     "conditional": "use(nl.load(x[0]) if flag else None)",
     "and": "flag and nl.store(out, nl.load(x[0]))",

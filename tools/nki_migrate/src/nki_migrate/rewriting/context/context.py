@@ -315,7 +315,7 @@ class Context:
             self.guards.pop()
 
     @contextmanager
-    def inside(self, statement: ast.stmt) -> Iterator[None]:
+    def inside(self, statement: ast.AST) -> Iterator[None]:
         """The body of a statement that may run several times: a loop, or a function."""
         outer, self.loops = self.loops, (*self.loops, self.site(statement))
         with self.counting_block():

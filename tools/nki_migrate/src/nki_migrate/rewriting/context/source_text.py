@@ -55,8 +55,9 @@ def as_number(ctx: Context, value: Value) -> Sym | None:
     if isinstance(value, Sym):
         return value
     if isinstance(value, Parameter):
-        names = frozenset({(value.name, value.version)})
-        return Sym(Poly.atom(f"{value.name}@{value.version}"), value.name, names=names)
+        names, atom = frozenset({(value.name, value.version)}), f"{value.name}@{value.version}"
+        is_float = ctx.kinds.get(atom) is float
+        return Sym(Poly.atom(atom), value.name, is_float=is_float, names=names)
     if isinstance(value, Unknown) and _PATH.fullmatch(value.text):
         return Sym(Poly.atom(value.text), value.text)
     if isinstance(value, Const) and isinstance(value.value, float):

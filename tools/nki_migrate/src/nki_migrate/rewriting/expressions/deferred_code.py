@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from nki_migrate.facts.values import Container, Parameter, Unknown, Value
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.context.source_text import text_of
 from nki_migrate.rewriting.expressions.loop_items import items_of, note_numbers
 from nki_migrate.rewriting.operations.calls import hand_over
 
@@ -79,6 +80,36 @@ def _comprehension(ctx: Context, node: _Comprehension) -> Value:
     return Container("a comprehension")
 
 
+def _list(ctx: Context, node: ast.ListComp) -> Value:
+    """`[nl.load(t) for t in (a, b)]`: a loop that appends, where an element is device code."""
+    generator = node.generators[0]
+    target = generator.target
+    is_plain = len(node.generators) == 1 and not generator.ifs and isinstance(target, ast.Name)
+    if not is_plain or target.id in ctx.scope.values:
+        return _comprehension(ctx, node)
+    _operand(ctx, generator.iter)
+    before = len(ctx.out)
+    with _own_names(ctx), ctx.inside(node):
+        _bind_names(ctx, target)
+        note_numbers(ctx, target, items_of(ctx, generator.iter))
+        _operand(ctx, node.elt)
+    lines = ctx.out[before:]
+    if lines:
+        del ctx.out[before:]
+        _append_in_loop(ctx, node, lines)
+    return Container("a comprehension")
+
+
+def _append_in_loop(ctx: Context, node: ast.ListComp, lines: list[str]) -> None:
+    ctx.report(_RULE, node, "a comprehension that makes tiles is a loop")
+    name, generator = ctx.fresh_name("tiles"), node.generators[0]
+    ctx.emit(f"{name} = []")
+    ctx.emit(f"for {text_of(ctx, generator.target)} in {text_of(ctx, generator.iter)}:")
+    for line in (*lines, f"{name}.append({text_of(ctx, node.elt)})"):
+        ctx.emit(line, 1)
+    ctx.rewrites[node] = name
+
+
 def _walrus(ctx: Context, node: ast.NamedExpr) -> Value:
     with stays_inside(ctx, node, "an assignment expression"):
         _operand(ctx, node.value)
@@ -96,7 +127,7 @@ def _display(ctx: Context, node: ast.Dict | ast.Set | ast.Starred) -> Value:
 
 SCOPED = {
     ast.Lambda: _lambda,
-    ast.ListComp: _comprehension,
+    ast.ListComp: _list,
     ast.SetComp: _comprehension,
     ast.DictComp: _comprehension,
     ast.GeneratorExp: _comprehension,
