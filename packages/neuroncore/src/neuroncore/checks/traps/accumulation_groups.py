@@ -24,13 +24,13 @@ from neuroncore.machine.launch import RUNNING
 from neuroncore.machine.observe import Event
 from neuroncore.memory import Storage, View, is_whole
 from neuroncore.source_location import Place
+from neuroncore.spec import Spec
 
 _Key = tuple[object, ...]
 
 
-def _key(view: View) -> _Key:
+def _key(spec: Spec) -> _Key:
     """Equal for views of a storage that name the same elements of a bank."""
-    spec = view.spec
     return spec.start, spec.bank_offset, spec.shape, spec.strides, spec.indirect
 
 
@@ -39,8 +39,8 @@ def _program() -> tuple[int, ...]:
     return () if launch is None else launch.program
 
 
-def _partitions(view: View) -> tuple[int, int]:
-    return view.spec.start, view.spec.start + view.spec.shape[0]
+def _partitions(spec: Spec) -> tuple[int, int]:
+    return spec.start, spec.start + spec.shape[0]
 
 
 @dataclass(slots=True, eq=False)
@@ -90,10 +90,13 @@ class AccumulationGroups(Detector):
         if call.engine is Engine.tensor:
             accumulates = "accumulate" in call.record.attrs and not call.attrs.get("is_transpose")
             mode = call.attrs["accumulate"] if accumulates else False
-            return lambda event: self._multiplied(event, mode)
+            if call.dst.indirect is not None:
+                return None  # at an offset of the device
+            key, partitions = _key(call.dst), _partitions(call.dst)
+            return lambda event: self._multiplied(event, mode, key, partitions)
         names = [n for n, s in call.tiles.items() if s.space is MemorySpace.psum]
         outputs = call.record.outputs
-        touched = tuple((name, name in outputs) for name in names)
+        touched = tuple((n, n in outputs, _key(call.tiles[n])) for n in names)
         return (lambda event: self._touched(event, touched)) if touched else None
 
     def _banks(self, view: View) -> list[_Bank]:
@@ -125,12 +128,11 @@ class AccumulationGroups(Detector):
             banks = storage.notes[self] = {}
         return banks
 
-    def _multiplied(self, event: Event, accumulate: bool | None) -> None:
+    def _multiplied(
+        self, event: Event, accumulate: bool | None, key: _Key, partitions: tuple[int, int]
+    ) -> None:
         """A matmul or transposition on TensorE is about to write PSUM."""
         dst, now = event.views["dst"], next(self._clock)
-        if dst.spec.indirect is not None:
-            return  # at an offset of the device
-        key = _key(dst)
         for bank in self._banks(dst):
             groups = bank.groups.get(dst.storage)
             if groups is None:
@@ -138,13 +140,13 @@ class AccumulationGroups(Detector):
             group = groups.get(key)
             if accumulate is False or group is None:
                 group = groups[key] = _Group(dst, now, now, event.place)
-                bank.latest[_partitions(dst)] = group
+                bank.latest[partitions] = group
                 continue
             self._continued(bank, group, event, accumulate)
             group.last, group.read = now, None
 
     def _continued(self, bank: _Bank, group: _Group, event: Event, accumulate: bool | None) -> None:
-        first, end = _partitions(group.view)
+        first, end = _partitions(group.view.spec)
         for (start, stop), other in bank.latest.items():
             if other.started > group.last and start < end and first < stop:
                 self._interleaved(group, other, event)
@@ -181,11 +183,10 @@ class AccumulationGroups(Detector):
             f"{label(other.view.storage)} that started at {other.place}",
         )  # fmt: skip
 
-    def _touched(self, event: Event, touched: tuple[tuple[str, bool], ...]) -> None:
+    def _touched(self, event: Event, touched: tuple[tuple[str, bool, _Key], ...]) -> None:
         """Another engine reads or writes PSUM."""
-        for name, is_written in touched:
+        for name, is_written, key in touched:
             view = event.views[name]
-            key = _key(view)
             for bank in self._banks(view):
                 groups = bank.groups.get(view.storage, {})
                 own = groups.get(key)

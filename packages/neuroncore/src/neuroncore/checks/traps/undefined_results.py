@@ -31,6 +31,8 @@ class UndefinedResults:
 
     def overwrite(self) -> None:
         """Poison what the instruction that has just run leaves undefined."""
+        if not self._pending:
+            return
         for view, where in self._pending:
             value = undefined_element(view)
             self._has_integers |= view.dtype.is_integer
