@@ -17,7 +17,7 @@ X = np.ones((2, 2), np.float32)
 
 @pytest.fixture
 def lang(monkeypatch):
-    for name in ("NKI_PREFETCH_RING_SIZE", "NKI_COMPILER_FRONTEND", "NEURON_LOGICAL_NC_CONFIG"):
+    for name in ("NKI_PREFETCH_RING_SIZE", "NEURON_LOGICAL_NC_CONFIG"):
         monkeypatch.delenv(name, raising=False)
     return speaker("0.7")
 
@@ -185,19 +185,12 @@ def test_before_0_7_the_variable_is_the_compilers(speak, monkeypatch):
 # -- the frontend ---------------------------------------------------------------------------------
 
 
-def test_a_frontend_that_does_not_exist_is_an_error(lang, monkeypatch):
-    monkeypatch.setenv("NKI_COMPILER_FRONTEND", "legacy")
-    with pytest.raises(LaunchError, match=r"legacy names no frontend(.|\n)*tracer, parser, custom"):
-        doubled(lang)(X)
-
-
-@pytest.mark.parametrize("name", ["custom", "parser"])
-def test_the_former_frontend_has_neither_scalars_nor_configurations(lang, monkeypatch, name):
-    monkeypatch.setenv("NKI_COMPILER_FRONTEND", name)
+def test_the_former_frontend_has_neither_scalars_nor_configurations():
+    lang = speaker("0.7", frontend="parser")
     assert (doubled(lang)(X) == 2).all()
-    with pytest.raises(UnsupportedError, match="has a configuration and NKI_COMPILER_FRONTEND"):
+    with pytest.raises(UnsupportedError, match="the configuration of kernel kernel under the form"):
         configured(lang, dead_code_elim=True)(X)
-    with pytest.raises(UnsupportedError, match=r"nisa\.scalar_load under NKI_COMPILER_FRONTEND"):
+    with pytest.raises(UnsupportedError, match=r"nisa\.scalar_load under the former frontend"):
         lang.run(lambda n: lang.nisa.scalar_load(n) and None, np.zeros((1, 1), np.int32))
 
     def stores(i):
@@ -206,11 +199,11 @@ def test_the_former_frontend_has_neither_scalars_nor_configurations(lang, monkey
     lang.run(lambda: lang.nl.fori_loop(0, 2, stores))  # the variable is a register
 
 
-@pytest.mark.parametrize(("frontend", "runs"), [(None, True), ("parser", True), ("tracer", False)])
-def test_the_tracer_of_0_6_takes_no_register_in_while(speak, monkeypatch, frontend, runs):
-    if frontend:
-        monkeypatch.setenv("NKI_COMPILER_FRONTEND", frontend)
-    lang = speak("0.6")
+@pytest.mark.parametrize(
+    ("frontend", "runs"), [("version", True), ("parser", True), ("tracer", False)]
+)
+def test_the_tracer_of_0_6_takes_no_register_in_while(speak, frontend, runs):
+    lang = speak("0.6", frontend=frontend)
 
     def kernel():
         while lang.nisa.register_alloc(0):

@@ -86,10 +86,11 @@ class Options:
     does not fail; "error" takes the guide's word, "ignore" the library's."""
 
     frontend: Literal["version", "parser", "tracer"] = "version"
-    """Which frontend reads kernels, for the `subset` check. The notes of 0.7 say that it runs
+    """Which frontend reads kernels, also for the `subset` check. The notes of 0.7 say that it runs
     kernels, and that versions before compiled their source; a public package of 0.4 has a frontend
     that runs them. "version": the parser up to 0.6, the tracer from 0.7 on; "parser" and "tracer"
-    hold from 0.4 on, where NKI_COMPILER_FRONTEND selects one."""
+    hold from 0.4 on, where NKI_COMPILER_FRONTEND selects one. The tracer takes no register as a
+    condition; the parser of 0.7 has neither scalars nor grids nor configurations."""
 
     activation_formula: Literal["conventional", "reject"] = "conventional"
     """gelu and its variants: the documents name them and print no formula, nor the constant 1.702

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import enum
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from neuroncore.errors import AttributeValueError, LaunchError, UnsupportedError
 from neuroncore.instructions import warn_at_kernel
+from neuroncore.machine.launch import running
 from neuroncore.notes import note_without_effect
-from neuroncore.options import FRONTENDS
+from neuroncore.options import Options
 
 _RULE = "NKI 0.7: nki.compiler"
 _RING_SIZE = "NKI_PREFETCH_RING_SIZE"
-_FRONTEND = "NKI_COMPILER_FRONTEND"
 _DEGREE = "NEURON_LOGICAL_NC_CONFIG"
-
-FRONTEND_SINCE = (0, 6)
-"""The first version whose documents name the variable."""
 
 
 class AddressRotation(enum.Enum):
@@ -109,8 +105,8 @@ class Configuration:
             note_without_effect(what, "it is for the compiler of a device", _RULE)
         return cls(compile_config, specialization_config)
 
-    def check(self, kernel: str, environ: Mapping[str, str] = os.environ) -> None:
-        """Raises LaunchError where the environment contradicts it."""
+    def check(self, kernel: str, options: Options, environ: Mapping[str, str]) -> None:
+        """Raises LaunchError or UnsupportedError where what surrounds the launch contradicts it."""
         if self.compile is not None and self.compile.prefetch_auto and _RING_SIZE in environ:
             raise LaunchError(
                 f"kernel {kernel} has prefetch_auto and the environment {_RING_SIZE}",
@@ -118,11 +114,8 @@ class Configuration:
                 hint="unset the variable, or leave prefetch_auto out",
                 rule=f"{_RULE}.CompileConfig",
             )  # fmt: skip
-        if self != Configuration() and is_parsed(environ):
-            raise UnsupportedError(
-                f"kernel {kernel} has a configuration and {_FRONTEND}={environ[_FRONTEND]}",
-                expected="the tracing frontend", hint=f"unset {_FRONTEND}", rule=_RULE,
-            )  # fmt: skip
+        if self != Configuration():
+            reject_parsed(f"the configuration of kernel {kernel}", options)
 
 
 _Nested = tuple[str, Configuration, int | None]
@@ -154,32 +147,20 @@ def check_nested(kernel: _Nested, top: _Nested) -> None:
     )  # fmt: skip
 
 
-def frontend(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The frontend, "tracer" or "parser", if the environment names one; raises LaunchError."""
-    value = environ.get(_FRONTEND)
-    if not value:
-        return None
-    if value not in FRONTENDS:
-        raise LaunchError(
-            f"{_FRONTEND}={value} names no frontend", expected=", ".join(FRONTENDS), got=value,
-            hint="unset it: 0.7 traces kernels, 0.6 parses them",
-            rule="NKI 0.7: specialization of kernels",
-        )  # fmt: skip
-    return FRONTENDS[value]
+def is_parsed(options: Options) -> bool:
+    """Whether kernels of 0.7 are specialized as versions before it do."""
+    return options.frontend == "parser"
 
 
-def is_parsed(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the environment has 0.7 specialize kernels as versions before it."""
-    return frontend(environ) == "parser"
+def reject_parsed(what: str, options: Options | None = None) -> None:
+    """Raises UnsupportedError where kernels are parsed, for what only the tracing frontend has.
 
-
-def reject_parsed(what: str) -> None:
-    """Raises UnsupportedError where kernels are parsed, for what only the tracing frontend has."""
-    if is_parsed():
+    `options` None: the options of the kernel that runs.
+    """
+    if is_parsed(options or running(what).core.options):
         raise UnsupportedError(
-            f"{what} under {_FRONTEND}={os.environ[_FRONTEND]}",
-            expected="the tracing frontend, which 0.7 uses", hint=f"unset {_FRONTEND}",
-            rule="NKI 0.7: NkiScalar, tracing frontend only",
+            f"{what} under the former frontend", expected="the tracing frontend, which 0.7 uses",
+            hint="unset NKI_COMPILER_FRONTEND", rule="NKI 0.7: tracing frontend only",
         )  # fmt: skip
 
 

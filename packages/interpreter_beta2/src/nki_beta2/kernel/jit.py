@@ -27,17 +27,16 @@ from neuroncore.spec import as_dtype
 from neuroncore.surface import version_tuple
 from neuroncore.targets import resolve_target
 from nki_beta2.kernel.configuration import (
-    FRONTEND_SINCE,
     CompileConfig,
     Configuration,
     SpecializationConfig,
     check_nested,
-    frontend,
     launch_degree,
 )
 from nki_beta2.kernel.schedule import Edges, Scheduled, edges_of
 from nki_beta2.kernel.tensor import tensor_class
 
+_TWO_FRONTENDS_SINCE = (0, 4)
 _WITHOUT_EFFECT = "it is for the compiler of a device, its files and its messages"
 _LAUNCHED: ContextVar[Kernel | None] = ContextVar("nki_beta2.launched", default=None)
 """The kernel that is launched, whose configuration holds for the kernels that it calls."""
@@ -75,8 +74,8 @@ class Language:
         return Language(choice, self.is_targeted)
 
     def of_frontend(self) -> Language:
-        """The same language under the frontend that the environment names, if it names one."""
-        if frontend() != "tracer" or self.version >= TRACED_SINCE:
+        """The same language under Options.frontend: a tracer takes no register as a condition."""
+        if self.choice.options.frontend != "tracer" or self.version >= TRACED_SINCE:
             return self
         options = replace(self.choice.options, register_control="tracer")
         return Language(replace(self.choice, options=options), self.is_targeted)
@@ -178,10 +177,10 @@ class Kernel:
 
     def _launch(self, language: Language, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._check_arguments(language, args, kwargs)
-        if language.version >= FRONTEND_SINCE:
+        if language.version >= _TWO_FRONTENDS_SINCE:
             language = language.of_frontend()
         if language.version >= TRACED_SINCE:
-            self.configuration.check(self.__name__)
+            self.configuration.check(self.__name__, language.choice.options, os.environ)
             return self._with(lnc=launch_degree(self.__name__, self.lnc, os.environ))._execute(
                 language, args, kwargs
             )

@@ -157,7 +157,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
     core = launch.core
     check_loop(what, step, place)
     low, high = bound_of(what, lower, "lower", 0), bound_of(what, upper, "upper", 1)
-    by_register = any(isinstance(bound, VirtualRegister) for bound in (lower, upper)) or is_parsed()
+    by_register = any(isinstance(bound, VirtualRegister) for bound in (lower, upper)) or is_parsed(
+        core.options
+    )
     variable = LoopRegister(core) if by_register else NkiScalar(core)
     check_body(what, body_fun, 2, place)
     state = CapturedState(body_fun)

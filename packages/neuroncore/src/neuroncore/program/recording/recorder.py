@@ -34,6 +34,7 @@ from neuroncore.spec import Spec, row_major
 from nki_dtypes import cast
 
 BETA1 = (0, 1)
+_LOADS = {"register_load": "register", "scalar_load": "scalar"}
 OFFSETS_KEPT = 1 << 16
 
 
@@ -194,10 +195,10 @@ class Recorder(Watcher):
     def _reject_unsupported_event(self, event: Event) -> None:
         """A program holds for any content of its tensors, and has no indices of free elements."""
         call = event.call
-        if call.record.name == "register_load":
+        if call.record.name in _LOADS:
             self._reject(
-                "a register is loaded from a tensor, which no program says", event.place,
-                expected="registers that hold compile-time ints, or none",
+                f"a {_LOADS[call.record.name]} is loaded from a tensor, which no program says",
+                event.place, expected="registers that hold compile-time ints, or none",
                 hint="scalar_offset also takes a (1, 1) tensor; write a loop with a known bound",
             )  # fmt: skip
         picked = [n for n, s in call.tiles.items() if s.indirect and s.indirect.kind == "free"]
