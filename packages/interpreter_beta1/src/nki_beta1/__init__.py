@@ -6,14 +6,19 @@ and `nt` are the same modules:
     from nki_beta1 import nki, nl
 """
 
+from typing import Any
+
 from nki_beta1.backend import BACKEND, Beta1
 from nki_beta1.launch.kernel import DEFAULT, Kernel
 from nki_beta1.tensor.tile import Tile
 
-_modules = BACKEND.modules(DEFAULT)
-nki = _modules["neuronxcc.nki"]
-nl = _modules["neuronxcc.nki.language"]
-nisa = _modules["neuronxcc.nki.isa"]
-nt = _modules["neuronxcc.nki.typing"]
+_MODULES = {"nki": "", "nl": ".language", "nisa": ".isa", "nt": ".typing"}
 
 __all__ = ["BACKEND", "Beta1", "Kernel", "Tile", "nisa", "nki", "nl", "nt"]
+
+
+def __getattr__(name: str) -> Any:
+    """`nki`, `nl`, `nisa` and `nt`, built at their first use."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return BACKEND.modules(DEFAULT)[f"neuronxcc.nki{_MODULES[name]}"]
