@@ -176,6 +176,7 @@ def test_colours_come_when_asked_for_and_not_in_a_pipe(folder):
         (["check", "--verify", "."], "--verify belongs to fix and diff"),
         (["check", "--output-dir", "d", "."], "--output-dir belongs to fix"),
         (["fix", "--diff", "--check", "."], "exclude each other"),
+        (["check", "--from", "0.7", "--to", "0.6", "."], "--to 0.6 is older than --from 0.7"),
         (["check", "--to", "0.8", "."], "--to 0.8: not a known version; expected 0.2"),
         (["check", "--from", "2", "."], "--from 2: not a known version"),
         (["check", "--select", "E501", "."], "'E501' is not a rule id"),

@@ -64,6 +64,20 @@ def test_a_kernel_of_0_1_runs_under_every_version_on_the_way_to_0_7(tmp_path):
     assert changed == ["0.2", "0.3", "0.4", "0.6"]  # 0.5 and 0.7 change nothing in this kernel
 
 
+def test_a_kernel_that_is_newer_than_the_target_is_reported_and_stays(tmp_path):
+    path = tmp_path / "kernel.py"
+    text = "import nki\nimport nki.language as nl\n\n@nki.jit\ndef k(x):\n    return nl.tiles(x)\n"
+    path.write_text(text)
+
+    result = migrate("fix", "--to", "0.5", str(path))
+
+    assert result.exit_code == 1 and path.read_text() == text
+    assert "NKI0007" in result.stdout
+    assert (
+        "`k` uses nl.tiles (line 6), which NKI 0.5 does not have" in result.stdout + result.stderr
+    )
+
+
 @pytest.mark.parametrize(
     ("version", "gone", "there"),
     [

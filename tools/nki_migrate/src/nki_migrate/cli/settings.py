@@ -75,9 +75,10 @@ class Chosen:
         config = self.config_for(file.parent)
         ignored = (*(config.get("ignore", ())), *(self.ignore or ()))
         pick = _Picker(config)
+        source = known_version("--from", pick(self.source, "from", "auto"))
         return Request(
-            source_version=known_version("--from", pick(self.source, "from", "auto")),
-            target=self._target(config, file),
+            source_version=source,
+            target=_not_older(self._target(config, file), source),
             select=self.select or tuple(config.get("select", ())),
             extend_select=(*config.get("extend-select", ()), *(self.extend_select or ())),
             ignore=(*ignored, *_ignored_for(file, config)),
@@ -108,6 +109,13 @@ class _Picker:
 @cache
 def _nearest(folder: Path) -> Config:
     return find_config(folder)
+
+
+def _not_older(target: str, source: str) -> str:
+    """The target; raises ConfigError where it is older than the source."""
+    if source != "auto" and VERSIONS.index(target) < VERSIONS.index(source):
+        raise ConfigError(f"--to {target} is older than --from {source}: nothing migrates back")
+    return target
 
 
 def known_version(option: str, value: str, known: Iterable[str] = ("auto", *VERSIONS)) -> str:

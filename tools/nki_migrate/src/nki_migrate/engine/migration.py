@@ -27,7 +27,7 @@ from nki_migrate.engine.results import FileResult
 from nki_migrate.engine.unclear_names import unclear_names
 from nki_migrate.engine.unresolved_names import report_unresolved
 from nki_migrate.engine.version_detection import detect
-from nki_migrate.facts.dialects import MIXED
+from nki_migrate.facts.dialects import MIXED, oldest_possible
 from nki_migrate.index import FileIndex, Function, Launch, Project, Source, apply_edits
 from nki_migrate.rewriting import RewrittenFunction, plan_loops, rewrite_function
 from nki_migrate.rewriting.context.context import Inputs
@@ -35,6 +35,7 @@ from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.functions.launch_grid import Launches, is_core_count
 from nki_migrate.rewriting.plan.changes import Change, Loops
 from nki_migrate.rules import Site, all_rules, rewriting_rules, rules_by_node
+from nki_migrate.rules.run_rules import RunRule
 from nki_migrate.settings.request import VERSIONS, Request, VersionStep, steps_between
 
 REWRITING_STEP = VersionStep("0.1", "0.2")
@@ -68,6 +69,7 @@ def migrate_source(
 
 
 def _take_steps(state: FileState, index: FileIndex, forced: str | None) -> None:
+    _report_newer(state, index)
     steps = _steps(state, index, forced)
     for step in steps:
         if step == REWRITING_STEP:
@@ -80,6 +82,26 @@ def _take_steps(state: FileState, index: FileIndex, forced: str | None) -> None:
         moved = {i.local for i in index.imports if i.is_beta1}
         state.report_manual(list(imports_of_both_dialects(state.index(), state.kept, moved)))
     state.text = without_stale_todos(state.text, state.before, state.findings)
+
+
+def _report_newer(state: FileState, index: FileIndex) -> None:
+    """Kernels that use what the target does not have."""
+    target = state.request.target
+    for function in index.functions.values():
+        needed, feature = oldest_possible(function.node, index)
+        line = function.node.lineno
+        if target != "auto" and needed > target and not state.silenced(RunRule.NEWER, line):
+            state.findings.append(
+                Finding(
+                    RunRule.NEWER,
+                    place=index.source.region(function.node),
+                    severity=Severity.ERROR,
+                    safety=Safety.MANUAL,
+                    message=f"`{function.name}` uses {feature}, which NKI {target} does not have: "
+                    f"migrate to {needed} or later",
+                    kernel=function.name,
+                )
+            )
 
 
 def _exclude_kernels(

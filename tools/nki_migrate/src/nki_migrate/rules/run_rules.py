@@ -14,6 +14,7 @@ class RunRule(StrEnum):
     UNSTABLE = "NKI0004"
     UNCLEAR_NAMES = "NKI0005"
     UNRESOLVED = "NKI0006"
+    NEWER = "NKI0007"
 
 
 RUN_RULES: dict[str, str] = {
@@ -22,6 +23,7 @@ RUN_RULES: dict[str, str] = {
     RunRule.MIXED_IMPORT: "kernels of both dialects need one imported name",
     RunRule.UNSTABLE: "a kernel is left as it is: its migrated form would change again",
     RunRule.UNRESOLVED: "the migrated kernel has a name or a call that does not resolve",
+    RunRule.NEWER: "a kernel needs a newer version than the target, and nothing migrates back",
     RunRule.UNCLEAR_NAMES: "names are unclear, and nothing of the file was migrated",
 }
 """Their titles."""
