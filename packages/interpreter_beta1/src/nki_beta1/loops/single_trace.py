@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.checks.subset import check_function, loops_reached
 from neuroncore.errors import AccessError, UnsupportedError
 from neuroncore.source_location import Place
 from nki_beta1.loops.bytecode import (
@@ -41,6 +40,8 @@ def check_traceable(function: Callable[..., Any]) -> None:
 
     Raises UnsupportedError where the kernel's source cannot be read.
     """
+    from neuroncore.checks.subset import check_function, loops_reached  # 50 ms
+
     try:
         findings = check_function(function, nki="0.1")
         _LOOKED_AT.set(loops_reached(function, [f"nki.language.{name}" for name in _LOOPS]))
