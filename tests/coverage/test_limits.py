@@ -162,6 +162,8 @@ ENDS = {
     "reduce_op subtract is not modelled": "0.2 and 0.3 have it",
     "{…} is not an operation of {…}": "0.1 documents divide and mod, gen4 has the others",
     "src is in {…}": "no view on chip takes a vector offset, so that none comes here",
+    "accumulate=True in transpose mode": "before gen3 is_transpose multiplies",
+    "moving is not a square identity matrix": "before gen3 is_transpose multiplies",
 }
 """Rejections that some version or generation has not, and whose text does not say so."""
 

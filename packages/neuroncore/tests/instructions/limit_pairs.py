@@ -146,7 +146,7 @@ PAIRS: dict[tuple[str, int], tuple[Changes, Changes]] = {
         {"stationary": "float8_e4m3[4, 3] sbuf", "moving": "float8_e4m3[4, 5] sbuf"},
         {"stationary": "float8_e4m3fn[4, 3] sbuf", "moving": "float8_e4m3[4, 5] sbuf"},
     ),
-    ("nc_matmul", 13): (
+    ("nc_matmul", 12): (
         _ROWS_ONLY | {"tile_position": (0, 0), "tile_size": (128, 128)},
         _ROWS_ONLY | {"tile_position": (0, 0), "tile_size": (128, 64)},
     ),
@@ -154,27 +154,27 @@ PAIRS: dict[tuple[str, int], tuple[Changes, Changes]] = {
         {"tile_position": (32, 0), "tile_size": (32, 128)},
         {"tile_position": (16, 0), "tile_size": (32, 128)},
     ),
-    ("nc_matmul", 14): (_E4M3FN | {"target": "trn3"}, _E4M3FN | {"target": "trn2"}),
-    ("nc_matmul", 15): (
+    ("nc_matmul", 13): (_E4M3FN | {"target": "trn3"}, _E4M3FN | {"target": "trn2"}),
+    ("nc_matmul", 14): (
         _E4M3FN | {"target": "trn3", "version": (0, 4)},
         _E4M3FN | {"target": "trn3", "version": (0, 3)},
     ),
-    ("nc_matmul", 17): (
+    ("nc_matmul", 16): (
         _PE_TILE | _of_sizes(("stationary", "32, 3"), ("moving", "32, 5")),
         _PE_TILE | _of_sizes(("stationary", "33, 3"), ("moving", "33, 5")),
     ),
-    ("nc_matmul", 18): (_gen4_columns("float32", 4096), _gen4_columns("float32", 4097)),
-    ("nc_matmul", 19): (
+    ("nc_matmul", 17): (_gen4_columns("float32", 4096), _gen4_columns("float32", 4097)),
+    ("nc_matmul", 18): (
         _gen4_columns("bfloat16", 4096) | {"version": (0, 4)},
         _gen4_columns("bfloat16", 4097) | {"version": (0, 4)},
     ),
-    ("nc_matmul", 20): (_gen4_columns("bfloat16", 8192), _gen4_columns("bfloat16", 8193)),
-    ("nc_matmul", 21): (
+    ("nc_matmul", 19): (_gen4_columns("bfloat16", 8192), _gen4_columns("bfloat16", 8193)),
+    ("nc_matmul", 20): (
         {"dst": "bfloat16[3, 5] psum", "target": "trn3"},
         {"dst": "float16[3, 5] psum", "target": "trn3"},
     ),
-    ("nc_matmul", 23): (_PE_TILE | {"target": "trn2"}, _PE_TILE | {"target": "trn1"}),
-    ("nc_matmul", 24): (
+    ("nc_matmul", 22): (_PE_TILE | {"target": "trn2"}, _PE_TILE | {"target": "trn1"}),
+    ("nc_matmul", 23): (
         _GEN2_TILE | _of_sizes(("stationary", "64, 3"), ("moving", "64, 5")),
         _GEN2_TILE | _of_sizes(("stationary", "65, 3"), ("moving", "65, 5")),
     ),
