@@ -1,8 +1,11 @@
 """`--cases` and `--facts` from the command line: the old kernel runs, and its facts are used."""
 
+from importlib.util import find_spec
+
 import pytest
 from tools.nki_migrate.tests.command_line import run
 
+from nki_migrate.cli import runs
 from nki_migrate.verify.process import Children
 
 KERNEL = """\
@@ -119,3 +122,18 @@ def test_a_second_run_runs_no_kernel_unless_the_cache_is_off(folder, monkeypatch
     assert "unchanged since" in again.stdout
     assert repeated.stdout == first.stdout
     assert "unchanged since" not in first.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("fix", "add.py", "--verify"), ("verify", "add.py", "add.py", "--entry", "add")],
+    ids=["fix", "verify"],
+)
+def test_without_the_languages_verification_names_the_extra(folder, monkeypatch, command):
+    monkeypatch.setattr(runs, "find_spec", lambda name: None if "nki_" in name else find_spec(name))
+
+    result = run(*command)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "nki_beta2: pip install 'nki-migrate[verify]'" in result.stderr
+    assert (folder / "add.py").read_text() == KERNEL

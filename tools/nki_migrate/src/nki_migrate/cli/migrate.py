@@ -15,7 +15,7 @@ from neuroncore.commands.terminal import StatusLine, use_color
 from neuroncore.findings.formats import FORMATS
 from nki_migrate.cli.config import NEWEST
 from nki_migrate.cli.inputs import STDIN, Input, Inputs, output_paths, read_inputs, writer
-from nki_migrate.cli.runs import Runs, runs_of
+from nki_migrate.cli.runs import Runs, require_languages, runs_of
 from nki_migrate.cli.settings import Chosen, assumptions_from, only_config, split_ids
 from nki_migrate.cli.verify import cases_of_input, judged, nothing_to_verify, verify_results
 from nki_migrate.engine.call_graph import with_reachability
@@ -51,6 +51,8 @@ def migrate(command: Mode, given: argparse.Namespace) -> int:
         given.paths, chosen, given.stdin_filename,
         self_check=checking, notebooks=given.notebooks, add_ignores=given.add_ignores,
     )  # fmt: skip
+    if given.verify or given.cases:
+        require_languages()
     with runs_of(given) as runs:
         inputs, seen = with_observations(inputs, given.facts, given.cases, given.verify, runs)
         out = given.output_dir

@@ -7,10 +7,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from neuroncore.commands.terminal import StatusLine
+from nki_migrate.settings.request import ConfigError
 from nki_migrate.verify.process import Children, Limits, Progress
 from nki_migrate.verify.store import Store, default_folder
+
+_LANGUAGES = ("nki_runtime", "nki_beta1", "nki_beta2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,14 @@ class Runs:
     jobs: int
     store: Store
     progress: Progress
+
+
+def require_languages() -> None:
+    """Raises ConfigError where what runs kernels is not installed."""
+    if missing := [name for name in _LANGUAGES if find_spec(name) is None]:
+        raise ConfigError(
+            f"running kernels needs {', '.join(missing)}: pip install 'nki-migrate[verify]'"
+        )
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from neuroncore.commands.parser import add_output_format
 from nki_migrate.cli.config import NEWEST
 from nki_migrate.cli.inputs import Input
 from nki_migrate.cli.options import add_runs
-from nki_migrate.cli.runs import Runs, runs_of
+from nki_migrate.cli.runs import Runs, require_languages, runs_of
 from nki_migrate.comments.todos import count_todos
 from nki_migrate.engine.call_graph import reachable_functions
 from nki_migrate.engine.notebooks import SUFFIX
@@ -58,6 +58,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 def verify(given: argparse.Namespace) -> int:
     """Run OLD, NEW and the case's NumPy reference in child processes, and compare."""
+    require_languages()
     old, entry = given.old, given.entry
     file = given.cases or old.parent / "cases.toml"
     matching = [case for case in cases_for(read_cases(file), old) if case.kernel == entry]
