@@ -50,7 +50,7 @@ def test_every_later_rule_has_an_example():
 
 @pytest.mark.parametrize("rule", AUTOMATIC, ids=lambda rule: rule.id)
 def test_later_rules_have_nothing_to_say_about_their_good_examples(rule):
-    for example in rule.examples:
+    for example in (e for e in rule.examples if e.good != e.bad):  # others are reported only
         assert findings_of((rule.id,), example.good)[0] == []
 
 
