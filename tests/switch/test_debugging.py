@@ -178,7 +178,7 @@ def test_what_changes_nothing_agrees(nki_run, change):
 
 
 def test_runs_with_different_control_flow_are_distinguished(nki_run):
-    text = KERNEL + 'scaled(X if nki.__version__ == "0.6.0" else X[:, :3])\n'
+    text = KERNEL + 'scaled(X if nki.__version__ == "0.7.0" else X[:, :3])\n'
 
     done = nki_run(text, "--compare", "nki=0.5")
 
@@ -187,7 +187,7 @@ def test_runs_with_different_control_flow_are_distinguished(nki_run):
 
 
 def test_a_run_that_ends_early_is_told(nki_run):
-    text = KERNEL + 'scaled(X)\nif nki.__version__ == "0.6.0": scaled(X)\n'
+    text = KERNEL + 'scaled(X)\nif nki.__version__ == "0.7.0": scaled(X)\n'
 
     done = nki_run(text, "--compare", "nki=0.5")
 
@@ -196,7 +196,7 @@ def test_a_run_that_ends_early_is_told(nki_run):
 
 
 def test_a_program_that_fails_only_with_the_change_says_which(nki_run):
-    text = KERNEL + 'scaled(X, fails=nki.__version__ != "0.6.0")\n'
+    text = KERNEL + 'scaled(X, fails=nki.__version__ != "0.7.0")\n'
 
     done = nki_run(text, "--compare", "nki=0.5")
 
