@@ -36,3 +36,41 @@ def test_what_outlives_the_body_is_reported(body, said):
 
     found = [f.message for f in outcome.findings if f.code == "HW48"]
     assert (outcome.error, found) == (None, said)
+
+
+BODIES_OF_ONE_NAME = """
+@nki.jit
+def clean(x):
+    total = load(x)
+
+    def body(i):
+        nisa.tensor_scalar(dst=total, data=total, op0=nl.add, operand0=1.0)
+
+    nl.fori_loop(0, 3, body)
+
+    def body(i):
+        own = {}
+        own[0] = nisa.tensor_scalar(dst=total, data=total, op0=nl.add, operand0=1.0)
+
+    nl.fori_loop(0, 3, body)
+    return store(total)
+
+
+@nki.jit
+def unused(x):
+    kept = {}
+
+    def body(i):
+        kept[0] = i
+
+    nl.fori_loop(0, 3, body)
+
+
+clean(np.zeros((1, 8), np.float32))
+"""
+
+
+def test_a_body_is_the_function_of_its_own_scope():
+    outcome = run("loop.py", Example(BODIES_OF_ONE_NAME, nki="0.7"))
+
+    assert (outcome.error, [f.message for f in outcome.findings if f.code == "HW48"]) == (None, [])

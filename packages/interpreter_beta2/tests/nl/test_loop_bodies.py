@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from packages.interpreter_beta2.tests.conftest import speaker
 from packages.interpreter_beta2.tests.device_loops import LOOPS, every_loop
 
 from neuroncore.checks import watching
@@ -274,3 +275,26 @@ def test_one_after_the_other_is_no_nesting(speak, version):
         return lang.out(total)
 
     assert lang.run(kernel).item() == 6
+
+
+def test_a_loop_of_no_turns_ends_what_its_body_and_inner_loops_make():
+    lang, kept = speaker("0.7", loop_state="ignore"), []
+
+    def inner(j):
+        kept.append(made(lang))
+
+    def outer(i):
+        kept.append(made(lang))
+        lang.nl.fori_loop(0, 2, inner)
+
+    for number in (0, 1):
+
+        @lang.nki.jit
+        def kernel(x, number=number):
+            lang.nl.fori_loop(0, 0, outer)
+            return lang.out(kept[number])
+
+        kept.clear()
+        ended, unwritten = findings(kernel, X)
+        assert ended == ("body", "error", "dma_copy", "src")
+        assert unwritten[2:] == ("dma_copy", "src")

@@ -174,7 +174,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
                 variable.become(number)
                 trace.run()
             turns += 1
-        trace.end()
+        with launch.in_body(what, place):
+            trace.end()
         loop_ended(launch, what, place, turns)
 
     act(core, run, is_placed=True)
@@ -202,7 +203,8 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[Any], VirtualRegister]
                 raise endless(core.options.dynamic_turns, "a body that returns 0", place)
             with launch.turn(what, place):
                 trace.run()
-        trace.end()
+        with launch.in_body(what, place):
+            trace.end()
         loop_ended(launch, what, place, turns)
 
     act(core, run, is_placed=True)

@@ -114,10 +114,16 @@ class Launch:
     @contextmanager
     def turn(self, loop: str, place: Place | None, is_documented: bool = True) -> Iterator[None]:
         """The block is one turn of a device loop: its body."""
+        with self.in_body(loop, place, is_documented):
+            for watcher in self.core.watchers:
+                watcher.iteration(loop, place)
+            yield
+
+    @contextmanager
+    def in_body(self, loop: str, place: Place | None, is_documented: bool = True) -> Iterator[None]:
+        """What the block makes belongs to the body of a device loop."""
         body = Body(loop, place, is_documented, outer=self.scope)
         self.bodies.append(body)
-        for watcher in self.core.watchers:
-            watcher.iteration(loop, place)
         try:
             yield
         finally:

@@ -74,20 +74,30 @@ class _Instruction:
 class _Allocation:
     """A tensor of the body: every turn makes it."""
 
-    __slots__ = ("core", "is_initialized_by_use", "storage")
+    __slots__ = ("core", "is_announced", "is_initialized_by_use", "storage")
 
     def __init__(self, core: NeuronCore, storage: Storage) -> None:
-        self.core, self.storage = core, storage
+        self.core, self.storage, self.is_announced = core, storage, False
         self.is_initialized_by_use = False
         """Whether the first instruction on it writes all of it, or poisons it first."""
 
     def __call__(self) -> None:
-        core, storage = self.core, self.storage
-        storage.fresh, storage.written = True, False
-        if core.watchers:
-            core.announce(storage, storage.place)
+        self.storage.fresh, self.storage.written = True, False
+        self.announce()
         if not self.is_initialized_by_use:
             self.poison()
+
+    def announce(self) -> None:
+        """Tell the watchers of it."""
+        self.is_announced = True
+        if self.core.watchers:
+            self.core.announce(self.storage, self.storage.place)
+
+    def end(self) -> None:
+        """The loop is over; where it took no turn, the watchers have not heard of its tensors."""
+        if not self.is_announced:
+            self.announce()
+        self.poison()
 
     def poison(self) -> None:
         """Let it hold what memory holds that nothing has written."""
@@ -107,6 +117,9 @@ class LoopTrace(Watcher):
         self.names: dict[str, Place | None] = {} if outer is None else outer.names
         self._actions: list[Action] = []
         self._made: dict[int, _Allocation] = {}
+        self._inner: list[LoopTrace] = []
+        if outer is not None:
+            outer._inner.append(self)
 
     def run(self) -> None:
         """One turn."""
@@ -116,7 +129,9 @@ class LoopTrace(Watcher):
     def end(self) -> None:
         """The loop is over: what its body made is undefined from now on."""
         for made in self._made.values():
-            made.poison()
+            made.end()
+        for loop in self._inner:
+            loop.end()
 
     # -- what the body does -----------------------------------------------------------------------
 

@@ -87,9 +87,31 @@ def _function_bodies(tree: ast.Module, call: ast.Call) -> Iterator[tuple[list[as
     named = [k.value for k in call.keywords if k.arg == "body_fun"]
     given = (*call.args[position : position + 1], *named)
     names = {node.id for node in given if isinstance(node, ast.Name)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name in names:
-            yield node.body, _own_names(node)
+    for name in names:
+        function = _function_in_scope(tree, name, call.lineno)
+        if function is not None:
+            yield function.body, _own_names(function)
+
+
+def _function_in_scope(tree: ast.Module, name: str, line: int) -> ast.FunctionDef | None:
+    """The function that a name is in a line: of the innermost scope, the last one before it."""
+    found = None
+    scope: ast.AST | None = tree
+    while scope is not None:
+        own = [node for node in _statements(scope) if isinstance(node, ast.FunctionDef)]
+        named = [node for node in own if node.name == name]
+        before = [node for node in named if node.lineno <= line]
+        found = next(iter(before[-1:] or named[:1]), found)
+        scope = next((f for f in own if f.lineno <= line <= (f.end_lineno or 0)), None)
+    return found
+
+
+def _statements(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope in order, without the nodes of its functions."""
+    for node in ast.iter_child_nodes(scope):
+        yield node
+        if not isinstance(node, ast.FunctionDef):
+            yield from _statements(node)
 
 
 def _own_names(function: ast.FunctionDef) -> set[str]:
