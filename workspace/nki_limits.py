@@ -83,6 +83,10 @@ def limit_versions(record: Instruction, limit: Limit) -> list[str]:
 def having(name: str) -> tuple[str, ...]:
     """The versions that document an instruction; 0.1's last compiler has some before that."""
     table = json.loads(NAMES.read_text(encoding="utf-8"))["names"]["nki.isa"]
+    if name not in table:
+        raise LookupError(
+            f"nki.isa.{name} has no row; add its signatures to {NAMES.relative_to(ROOT)}"
+        )
     since = min((VERSIONS.index(s[:3]) for s, _ in table[name]["versions"]), default=0)
     return tuple(v for v in VERSIONS[since:] if signature(name, v) is not None)
 

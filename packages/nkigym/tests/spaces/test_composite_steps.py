@@ -238,7 +238,7 @@ def test_names_do_not_distinguish_programs():
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("op=add", "op=subtract"), ("range(4)", "range(3)"), ("128*row", "64*row"), ("0.6", "0.5")],
+    [("op=add", "op=subtract"), ("range(4)", "range(3)"), ("128*row", "64*row"), ("0.7", "0.6")],
 )
 def test_operations_distinguish_programs(old, new):
     root = baseline_kernel(two, *TWO)
