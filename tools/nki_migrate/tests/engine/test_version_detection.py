@@ -41,6 +41,8 @@ def dialect(imports: str, body: str, header: str = "@nki.jit\ndef k(x, out):") -
         (NEW, "nisa.affine_select(out, x, x, x, x, x)\nreturn out", "0.7"),
         (NEW, "for i in nl.affine_range(4, unroll=2):\n    pass\nreturn out", "0.7"),
         (NEW, "for i in nl.dynamic_range(4):\n    nisa.tensor_copy(out, x)\nreturn out", "0.6"),
+        (NEW, "s = nisa.scalar_load(x)\nnisa.scalar_store(out, s)\nreturn out", "0.7"),
+        (NEW, "nl.fori_loop(0, 4, lambda i: nisa.memset(out, 0))\nnisa.memset(x, 0)", "0.7"),
         (NEW, "a = nl.arange(4)\nnisa.tensor_copy(dst=out, src=x)\nreturn out", "mixed"),
         (NEW, "nl.fori_loop(0, 4, x)\nreturn x is None", "mixed"),
     ],
@@ -73,6 +75,21 @@ def test_a_call_of_two_meanings_is_of_the_version_that_the_kernel_needs():
 
     assert dialect(NEW, f"{tiles}{add}return out").name == "0.2"
     assert dialect(NEW, f"{tiles}for i in nl.dynamic_range(4):\n    {add}return out").name == "0.6"
+
+
+ADDS_INTEGERS = """
+n = nl.ndarray((1, 1), dtype=nl.int32, buffer=nl.sbuf)
+nisa.tensor_tensor(dst=n, data1=n, data2=n, op=nl.add)
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "name"), [("pass", "0.2"), ("for i in nl.dynamic_range(4): pass", "0.7")]
+)
+def test_a_call_of_two_meanings_is_of_the_version_that_the_file_needs(other, name):
+    header = f"def other():\n    {other}\n\n@nki.jit\ndef k(x, out):"
+
+    assert dialect(NEW, ADDS_INTEGERS, header).name == name
 
 
 def test_a_file_has_the_dialect_of_its_kernels():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from neuroncore.findings import Finding, Severity
 from nki_migrate.facts.dialects import (
@@ -54,8 +55,9 @@ def _of_later_version(function: Function, index: FileIndex) -> Dialect:
     """
     needed, feature = oldest_possible(function.node, index)
     stale = _stale(function, index)
-    # What two versions accept with different meanings is the newer one in a kernel that needs it.
-    found = [s for s in stale if not (s.is_meaning and s.version < needed)]
+    # What two versions accept with different meanings is the newer one in a file that needs it:
+    # all its kernels run on one installed version.
+    found = [s for s in stale if not (s.is_meaning and s.version < _oldest_of_file(index))]
     newest = VERSIONS[-1]
     start = found[0].version if found else newest
     invalid = next((s for s in found if not s.is_deprecated), None)
@@ -66,6 +68,12 @@ def _of_later_version(function: Function, index: FileIndex) -> Dialect:
         why = f"{invalid.version}: {invalid.why}, but {needed}: {feature}"
         return Dialect(MIXED, why, start)
     return Dialect(invalid.version, invalid.why, start)
+
+
+@lru_cache(maxsize=8)
+def _oldest_of_file(index: FileIndex) -> str:
+    """The oldest version that has every name of a file."""
+    return oldest_possible(index.source.tree, index)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,11 @@ _DST_IN_01 = {
     "nisa.tensor_copy_dynamic_dst",
 }
 # Calls whose value is used in every version.
-_VALUES = {"nisa.get_nc_version", "nisa.get_nc_sub_version", "nisa.register_alloc"}
+_VALUES = {
+    *("nisa.get_nc_version", "nisa.get_nc_sub_version", "nisa.register_alloc"),
+    "nisa.scalar_load",
+}
+_DEVICE_LOOPS = {"nl.fori_loop", "nl.while_loop"}
 # The first version of a name (NKI API stubs, SDK 2.27 – 2.32).
 _FIRST = {
     "nki.typing": "0.3",
@@ -158,7 +162,15 @@ def marks_of_02(root: ast.AST, index: FileIndex) -> Iterator[_Evidence]:
 
 
 def _value_is_used(call: ast.Call, index: FileIndex) -> bool:
-    return not isinstance(index.parent(call), ast.Expr)
+    around = index.parent(call)
+    return not isinstance(around, ast.Expr) and not _is_loop_body(around, index)
+
+
+def _is_loop_body(node: ast.AST | None, index: FileIndex) -> bool:
+    """Whether a node is the lambda that a loop of the device runs for its instructions."""
+    loop = index.parent(node) if isinstance(node, ast.Lambda) else None
+    loop = index.parent(loop) if isinstance(loop, ast.keyword) else loop
+    return isinstance(loop, ast.Call) and index.canonical(loop.func) in _DEVICE_LOOPS
 
 
 def old_namespace(root: ast.AST, index: FileIndex) -> Iterator[_Evidence]:
