@@ -314,7 +314,8 @@ def probes(pair: Pair, index: FileIndex, old: str, new: str) -> Iterator[Pair]:
             for fill in change.inputs:
                 case = with_fill(pair.case, fill)
                 if case is not None:
-                    yield replace(pair, case=case, shows=_said(change, called, fill))
+                    shows = _said(change, called, fill)
+                    yield replace(pair, case=case, shows=shows, old_outcome=None)
 
 
 def with_fill(case: Case, fill: str) -> Case | None:
