@@ -1,8 +1,9 @@
-"""`python workspace/pages.py [PAGE …]`: rewrite the generated pages under docs/, or those named.
+"""`python workspace/pages.py [PAGE …]`: rewrite the generated pages, or those named.
 
-A page is generated as a whole, or between the marks `<!-- NAME: begin -->` and
-`<!-- NAME: end -->`. Pages of measurements (corpus, generator, precision, the accuracy of the
-model) are not among them.
+Pages are named as they are below docs/; a page is generated as a whole, or between the marks
+`<!-- NAME: begin -->` and `<!-- NAME: end -->`. Files that contain the public
+address of the project are named as they are below the root. Pages of measurements (corpus,
+generator, precision, the accuracy of the model) are not among them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from members import ROOT
+from public_address import addressed_files
 
 DOCS = ROOT / "docs"
 NEW_FILE = re.compile(r"--- /dev/null\n\+\+\+ b/(\S+)\n@@[^\n]*\n(?:\+[^\n]*\n)*")
@@ -73,10 +76,16 @@ PAGES: dict[str, Render] = {
 }
 """Page of docs/ → how it is generated."""
 
+FILES: dict[str, Path] = {page: DOCS / page for page in PAGES}
+
+for _path, _render in addressed_files().items():
+    _name = _path.relative_to(ROOT).as_posix().removeprefix("docs/")
+    PAGES[_name], FILES[_name] = _render, _path
+
 
 def rendered(page: str) -> tuple[str, str]:
     """The text of a page, and the text that it should have."""
-    text = (DOCS / page).read_text(encoding="utf-8")
+    text = FILES[page].read_text(encoding="utf-8") if FILES[page].exists() else ""
     return text, PAGES[page](text)
 
 
@@ -88,7 +97,7 @@ def main(pages: list[str]) -> int:
     for page in pages or PAGES:
         text, new = rendered(page)
         if new != text:
-            (DOCS / page).write_text(new, encoding="utf-8")
+            FILES[page].write_text(new, encoding="utf-8")
             print(page)
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from email.message import Message
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,12 +12,11 @@ import jsonschema
 import pytest
 from tools.nki_migrate.tests.command_line import run
 
-from neuroncore.findings import Edit, Finding, Region, Safety, Severity
+from neuroncore.findings import Edit, Finding, Region, Safety, Severity, project_urls
 from neuroncore.findings.formats import FORMATS
 from nki_migrate.engine.results import FileResult, FileStatus
 from nki_migrate.index import Source, apply_edits
 from nki_migrate.report import make_report
-from nki_migrate.report import report as report_module
 
 SCHEMA = Path(__file__).with_name("schemas") / "sarif-schema-2.1.0.json"
 VALIDATOR = jsonschema.Draft4Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
@@ -90,6 +90,7 @@ def test_every_format_can_go_to_a_file(folder, form):
     silent = run("check", "my kernels", "--output-format", form, "--output-file", "report")
 
     assert silent.stdout == ""
+    assert "nki-migrate: --output-file wrote report\n" in silent.stderr
     assert (folder / "report").read_text(encoding="utf-8") == printed
 
 
@@ -223,12 +224,18 @@ def test_rules_carry_their_page_step_safety_and_class(folder):
 
 
 def test_rules_point_to_the_documentation_that_the_package_declares(folder, monkeypatch):
-    address = "https://example.org/rules.html"
-    monkeypatch.setattr(report_module, "documentation_address", lambda: address)
+    address = "https://example.org/nki-bridge"
+    pages = {"Homepage": address, "Documentation": f"{address}/rules.html"}
+    declared = Message()
+    for label, page in pages.items():
+        declared["Project-URL"] = f"{label}, {page}"
+    monkeypatch.setattr(project_urls, "metadata", lambda distribution: declared)
 
-    rules = log_of("my kernels")["tool"]["driver"]["rules"]
+    driver = log_of("my kernels")["tool"]["driver"]
 
-    assert {r["id"]: r["helpUri"] for r in rules}["NKI1134"] == f"{address}#nki1134"
+    addresses = {rule["id"]: rule["helpUri"] for rule in driver["rules"]}
+    assert addresses["NKI1134"] == f"{address}/rules.html#nki1134"
+    assert driver["informationUri"] == address
 
 
 def test_a_result_points_to_its_rule_its_place_and_its_kernel(folder):

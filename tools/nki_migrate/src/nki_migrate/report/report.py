@@ -6,11 +6,11 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import metadata
 from pathlib import PurePath
 from typing import Any, Literal
 
 from neuroncore.findings import Case, FileReport, Finding, Report, RuleText
+from neuroncore.findings.project_urls import project_url
 from nki_migrate.engine.results import FileResult, KernelReport
 from nki_migrate.report.pages import render_page
 from nki_migrate.report.summary import (
@@ -144,7 +144,7 @@ def _docs(rule: str) -> str:
 
 
 def _rule_text(rule_id: str) -> RuleText:
-    documentation = documentation_address()
+    documentation = project_url("nki-migrate", "Documentation")
     address = f"{documentation}#{rule_id.lower()}" if documentation else None
     if rule_id in RUN_RULES:
         return RuleText(RUN_RULES[rule_id], address=address)
@@ -153,15 +153,6 @@ def _rule_text(rule_id: str) -> RuleText:
         "step": "→".join(rule.step), "safety": rule.safety.value, "class": rule.klass,
     }  # fmt: skip
     return RuleText(rule.title, render_page(rule), address, properties)
-
-
-def documentation_address() -> str | None:
-    """The address of docs/rules.md: `Documentation` in the project's metadata, if it has one."""
-    for line in metadata("nki-migrate").get_all("Project-URL") or ():
-        label, _, address = line.partition(", ")
-        if label == "Documentation":
-            return address
-    return None
 
 
 # -- the change of a file

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from neuroncore.findings.finding import Edit, Finding, Region, Safety, python_lines
+from neuroncore.findings.project_urls import project_url
 from neuroncore.findings.report import FileReport, Report
 
 SCHEMA = (
@@ -54,8 +55,11 @@ def render(report: Report) -> str:
 
 def _driver(ids: list[str], report: Report) -> Json:
     rules = [_descriptor(rule, report) for rule in ids]
-    number = version(report.distribution or report.tool)
-    return {"name": report.tool, "semanticVersion": number, "rules": rules}
+    distribution = report.distribution or report.tool
+    driver: Json = {"name": report.tool, "semanticVersion": version(distribution)}
+    if (address := project_url(distribution, "Homepage")) is not None:
+        driver["informationUri"] = address
+    return driver | {"rules": rules}
 
 
 def _descriptor(rule: str, report: Report) -> Json:
