@@ -234,7 +234,9 @@ def test_a_stored_schedule_is_exported(store, what, tmp_path, capsys):
     assert main(["export", store, "--what", what]) == 0
     assert main(["export", store, "--what", what, "-o", str(file)]) == 0
 
-    assert file.read_text("utf-8") == capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert file.read_text("utf-8") == out
+    assert err == f"nkigym: -o wrote {file}\n"
     begins = {"source": "# Tuned by nkigym", "program": 'program("trn2", "0.7")', "schedule": "["}
     assert file.read_text("utf-8").startswith(begins[what])
 

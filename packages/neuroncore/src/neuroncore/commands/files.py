@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,6 +40,12 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
 def write_text(file: Path, text: str) -> None:
     """`write_whole` of a text, with `\\n` as line ending."""
     write_whole(file, lambda path: path.write_text(text, "utf-8", newline="\n"))
+
+
+def write_output(program: str, option: str, file: Path, text: str) -> None:
+    """`write_text` of what `option` of a command requests, and a line on stderr that names it."""
+    write_text(file, text)
+    sys.stderr.write(f"{program}: {option} wrote {file}\n")
 
 
 def check_output(file: Path, option: str, mark: str, force: bool, tool: str) -> None:

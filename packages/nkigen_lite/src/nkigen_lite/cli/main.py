@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from neuroncore.commands.files import write_text
+from neuroncore.commands.files import write_output
 from neuroncore.commands.function import Named, find_function, parse_name
 from neuroncore.commands.parser import (
     add_output,
@@ -148,7 +148,7 @@ class _Job:
     def write(self, text: str) -> None:
         """The kernel to its file, or to stdout; JSON has it in its record."""
         if self.given.output is not None:
-            write_text(self.given.output, text)
+            write_output("nkigen", "-o", self.given.output, text)
             return
         if self.given.output_format == "text":
             sys.stdout.write(text)

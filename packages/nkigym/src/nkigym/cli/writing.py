@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from neuroncore.commands.files import check_output, write_text
+from neuroncore.commands.files import check_output, write_output
 from neuroncore.errors import LaunchError
 
 MARK = "# Tuned by nkigym"
@@ -18,7 +18,7 @@ def check_place(path: Path, force: bool) -> None:
 def write_kernel(path: Path, text: str) -> None:
     """The file with this text. Raises LaunchError where it cannot be written."""
     try:
-        write_text(path, text)
+        write_output("nkigym", "-o", path, text)
     except OSError as wrong:
         raise LaunchError(f"-o {path} cannot be written: {wrong.strerror}") from None
     except RuntimeError as wrong:  # a link that leads to itself

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from neuroncore.commands.files import write_output
 from neuroncore.commands.parser import (
     add_output,
     add_output_format,
@@ -121,7 +122,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _write(file: Path, text: str) -> None:
     try:
-        file.write_text(text, encoding="utf-8")
+        write_output("tokenplan", "-o", file, text)
     except OSError as wrong:
         raise UsageError(f"cannot write {file}: {wrong.strerror}") from None
 

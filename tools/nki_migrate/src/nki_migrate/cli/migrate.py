@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from neuroncore.commands.files import write_output
 from neuroncore.commands.terminal import StatusLine, use_color
 from neuroncore.findings.formats import FORMATS
 from nki_migrate.cli.config import NEWEST
@@ -184,7 +185,7 @@ def _write(text: str, mode: Mode, given: argparse.Namespace) -> None:
 
 def _write_report(file: Path, text: str) -> None:
     try:
-        file.write_text(text, encoding="utf-8")
+        write_output("nki-migrate", "--output-file", file, text)
     except OSError as error:
         raise ConfigError(f"--output-file {file}: {error.strerror or error}") from None
 
