@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import traceback
 from textwrap import dedent
 
 import numpy as np
@@ -45,6 +47,34 @@ def test_the_caret_stands_under_the_named_argument(message_of):
             also: dst reaches byte 2560 of a PSUM bank
             [NKI: nc_matmul, tile limits]
         """)
+
+
+class Shell:
+    """IPython's `showtraceback`, as far as an exception can change what it shows."""
+
+    def run_cell(self, text, names):
+        cell = "/tmp/ipykernel_1/1234.py"
+        linecache.cache[cell] = len(text), None, text.splitlines(True), cell
+        try:
+            exec(compile(text, cell, "exec"), names)
+        except Exception as value:
+            if hasattr(value, "_render_traceback_"):
+                return value._render_traceback_()
+            return traceback.format_exception(value)
+        return []
+
+
+def test_a_notebook_shows_the_line_and_the_caret_and_no_frames(world, nisa):
+    names = {"__name__": "__main__", "nisa": nisa, "new": world.new}
+    shown = Shell().run_cell(
+        "a, b = new((128, 8)), new((128, 8))\nnisa.nc_matmul(dst=a, stationary=b, moving=b)\n",
+        names,
+    )
+
+    assert shown[0].startswith("MemorySpaceError: /tmp/ipykernel_1/1234.py:2:1: nc_matmul: ")
+    assert shown[1] == "    nisa.nc_matmul(dst=a, stationary=b, moving=b)"
+    assert shown[2].strip() == "^"
+    assert not [line for line in shown if "neuroncore" in line or "\n" in line]
 
 
 def test_or_under_the_argument_at_its_position(message_of):

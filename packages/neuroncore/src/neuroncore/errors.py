@@ -55,6 +55,12 @@ class KernelError(Exception):
             (self.hint,), self.rule,
         )  # fmt: skip
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines that a notebook shows: IPython calls this instead of printing every frame."""
+        notes = getattr(self, "__notes__", ())
+        return [line for part in (f"{type(self).__name__}: {self}", *notes)
+                for line in part.splitlines()]  # fmt: skip
+
 
 class ShapeError(KernelError):
     """Shapes or element counts that do not fit each other or the instruction."""

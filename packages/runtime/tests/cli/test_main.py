@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from ast import literal_eval
 from typing import get_args, get_type_hints
@@ -29,6 +30,24 @@ def test_the_program_runs_in_the_language_it_imports(options, text, said, nki_ru
     done = nki_run(*options, program(text))
 
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, said, "")
+
+
+@pytest.mark.parametrize(
+    ("module", "distribution"), [("nki", "nki-beta2"), ("neuronxcc.nki", "nki-beta1")]
+)
+def test_the_runtime_alone_names_what_to_install(module, distribution, program, tmp_path):
+    name = program(f"import {module}\nprint('ran')")
+    alone = "from nki_runtime.cli.main import main\nfrom nki_runtime.switch import registry\n"
+    alone += f"registry._announced = lambda path: {{}}\nraise SystemExit(main([{name!r}]))"
+
+    done = subprocess.run(
+        [sys.executable, "-c", alone], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"is not installed: it is in {distribution}\n" in done.stderr
+    assert f"pip install {distribution}\n" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_every_option_is_reached_with_every_kind_of_value(nki_run, program):

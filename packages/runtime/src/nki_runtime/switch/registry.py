@@ -84,10 +84,17 @@ def _mend(point: EntryPoint) -> str | None:
     return f"reinstall the distribution {point.dist.name!r}" if point.dist else None
 
 
+_DISTRIBUTIONS = {"beta1": "nki-beta1", "beta2": "nki-beta2", "nkigen-lite": "nkigen-lite"}
+"""Backend of this project → the distribution that it comes with."""
+
+
 def _unknown(name: str, registry: Registry) -> UnknownBackendError:
+    expected = f"one of {', '.join(registry)}"
+    if distribution := _DISTRIBUTIONS.get(name):
+        return UnknownBackendError(
+            f"backend {name!r} is not installed: it is in {distribution}",
+            expected=expected, hint=f"pip install {distribution}",
+        )  # fmt: skip
     near = get_close_matches(name, list(registry), n=1)
-    missing = {"beta1": "nki-beta1", "beta2": "nki-beta2", "nkigen-lite": "nkigen-lite"}.get(name)
-    hint = f"pip install {missing}" if missing else f"did you mean {near[0]!r}?" if near else None
-    return UnknownBackendError(
-        f"no backend is called {name!r}", expected=f"one of {', '.join(registry)}", hint=hint
-    )
+    hint = f"did you mean {near[0]!r}?" if near else None
+    return UnknownBackendError(f"no backend is called {name!r}", expected=expected, hint=hint)
