@@ -172,6 +172,16 @@ def test_a_tile_of_unknown_dtype_keeps_its_value():
         ("for i in nl.dynamic_range(n):\n    x.turns = 1", "changes `x.turns`"),
         ("for i in nl.dynamic_range(n):\n    t = nl.load(x)\nf(t)", "in front of the loop, and"),
         ("for i in nl.dynamic_range(n):\n    t = x[i]\nf(t)", "its value depends on i"),
+        (
+            "for i in nl.dynamic_range(n):\n    for j in range(2):\n"
+            "        nisa.memset(x, 0.0, name='zero')",
+            "the name 'zero' to several",
+        ),
+        (
+            "p = nl.ndarray((4, 4), nl.float32, nl.psum)\nfor i in nl.dynamic_range(n):\n"
+            "    nisa.nc_matmul(p[0:4], x, x)",
+            "the PSUM tile of the turn before",
+        ),
     ],
 )
 def test_loops_whose_bodies_cannot_be_functions_are_manual(body, why):

@@ -29,6 +29,7 @@ from nki_migrate.rules.loop_state import (
     Kind,
     ObstacleError,
     check_form,
+    check_instructions,
     check_names,
 )
 from nki_migrate.rules.site import Site
@@ -162,6 +163,8 @@ class _Conversion:
         self._texts = _Texts()
         self._language = self._alias("nl")
         check_form(loop, site)
+        if has_scalars:
+            check_instructions(loop, site)
         self._hoisted = check_names(loop, site)
         condition = register_of(loop, site) if isinstance(loop, ast.While) else None
         registers = carried_registers(loop, site, condition)

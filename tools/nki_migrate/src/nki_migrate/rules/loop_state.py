@@ -93,6 +93,59 @@ def _is_no_reorder(node: ast.AST, site: Site) -> bool:
     )
 
 
+def check_instructions(loop: DeviceLoop, site: Site) -> None:
+    """Raises ObstacleError for instructions that cannot be traced once for all turns."""
+    inside = [node for statement in loop.body for node in walk(statement)]
+    calls = [node for node in inside if isinstance(node, ast.Call)]
+    _check_instruction_names([c for c in calls if _name_of(c, site) is not None], loop, site)
+    own = {name for name, _ in bindings(loop.body)}
+    for call in calls:
+        if _goes_on_adding(call, own, site):
+            raise ObstacleError(
+                Kind.FORM, f"`{site.source(call)}` adds to the PSUM tile of the turn before: make "
+                "the tile in the body and add the turns in SBUF",
+            )  # fmt: skip
+
+
+def _check_instruction_names(named: list[ast.Call], loop: DeviceLoop, site: Site) -> None:
+    """Raises ObstacleError for a name of two instructions."""
+    names: set[str | None] = set()
+    for call in named:
+        name = _name_of(call, site)
+        if name in names or _is_repeated(call, loop, site):
+            said = f"the body gives the name {name!r} to several instructions: number it"
+            raise ObstacleError(Kind.FORM, said)
+        names.add(name)
+
+
+def _name_of(call: ast.Call, site: Site) -> str | None:
+    """The name that a call writes for its instruction."""
+    given = keyword(call, "name")
+    name = given.value if given is not None else None
+    if not (site.canonical(call.func) or "").startswith("nisa."):
+        return None
+    return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else None
+
+
+def _is_repeated(call: ast.Call, loop: DeviceLoop, site: Site) -> bool:
+    """Whether a loop of Python in the body repeats a call."""
+    for node in site.index.ancestors(call):
+        if node is loop:
+            return False
+        if isinstance(node, ast.For | ast.While):
+            return True
+    return False
+
+
+def _goes_on_adding(call: ast.Call, own: set[str], site: Site) -> bool:
+    """Whether a matmul leaves open if it replaces or adds, in a tile made outside of the body."""
+    if site.canonical(call.func) != "nisa.nc_matmul" or keyword(call, "accumulate") is not None:
+        return False
+    dst = argument(call, "dst", 0)
+    made, tile = allocation_of(dst, site), base_of(dst)
+    return made is not None and made.buffer == "nl.psum" and tile is not None and tile.id not in own
+
+
 # -- names
 
 _CHANGES = {
