@@ -10,7 +10,7 @@ from neuroncore.checks.traps import Example
 LOOP = """
 @nki.jit
 def counted(x):
-    total, kept = load(x), []
+    total, kept, numbers = load(x), [], iter(range(9))
     for i in nl.dynamic_range(3):
 {body}
         nisa.tensor_scalar(dst=total, data=total, op0=nl.add, operand0=1.0)
@@ -26,10 +26,11 @@ counted(np.zeros((1, 8), np.float32))
     [
         ("kept.append(i)", ["kept is changed in the body of nl.dynamic_range"]),
         ("print(i)", ["print is called in the body of nl.dynamic_range"]),
+        ("next(numbers)", ["numbers is changed in the body of nl.dynamic_range"]),
         ("own = []\n        own.append(i)", []),
         ("nl.add(total, total)", []),
     ],
-    ids=["list", "print", "list of the body", "function of nl"],
+    ids=["list", "print", "iterator", "list of the body", "function of nl"],
 )
 def test_what_outlives_the_body_is_reported(body, said):
     outcome = run("loop.py", Example(LOOP.format(body=f"        {body}"), nki="0.5"))

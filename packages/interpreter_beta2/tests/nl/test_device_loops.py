@@ -133,7 +133,7 @@ def test_a_body_that_python_changes_repeats_what_was_traced(lang):
 
 def changing_kernels():
     """Bodies that change Python objects, by the name that leads to each."""
-    box, listed, seen = {"n": 1}, [], 0
+    box, listed, seen, numbers = {"n": 1}, [], 0, iter([1, 2])
 
     def in_a_dict(i):
         box["n"] = 2
@@ -148,6 +148,9 @@ def changing_kernels():
     def in_a_function(i):
         in_a_list(i)
 
+    def in_an_iterator(i):
+        next(numbers)
+
     class Counter:
         total = 0
 
@@ -155,7 +158,8 @@ def changing_kernels():
             self.total += 1
 
     return {"box['n']": in_a_dict, "listed": in_a_list, "seen": by_rebinding,
-            "listed ": in_a_function, "self.total": Counter().count}  # fmt: skip
+            "listed ": in_a_function, "numbers": in_an_iterator,
+            "self.total": Counter().count}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", changing_kernels())

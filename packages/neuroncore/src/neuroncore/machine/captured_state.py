@@ -11,6 +11,7 @@ import dis
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
+from operator import length_hint
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -127,12 +128,18 @@ def _note(found: dict[str, object], name: str, value: Any, depth: int) -> None:
     if isinstance(value, _ATOMS):
         found[name] = (type(value), repr(value))
         return
-    count = len(value) if isinstance(value, (Mapping, Set, Sequence)) else None
-    found[name] = (type(value), id(value), count)
+    found[name] = (type(value), id(value), _count(value))
     if depth == 0 or _is_ours(type(value)) or isinstance(value, (FunctionType, MethodType)):
         return
     for path, element in _elements(value):
         _note(found, f"{name}{path}", element, depth - 1)
+
+
+def _count(value: Any) -> int | None:
+    """How many elements it has, or has still to give."""
+    if isinstance(value, (Mapping, Set, Sequence)):
+        return len(value)
+    return length_hint(value, -1) if isinstance(value, Iterator) else None
 
 
 def _elements(value: Any) -> Iterator[tuple[str, Any]]:

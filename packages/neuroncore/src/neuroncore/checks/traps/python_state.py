@@ -149,10 +149,15 @@ def _changed(node: ast.AST) -> ast.expr | None:
         return node.target
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Subscript, ast.Attribute)):
         return node.targets[0]
-    method = node.func if isinstance(node, ast.Call) else None
-    if isinstance(method, ast.Attribute) and method.attr in _CHANGING:
-        return method.value if isinstance(method.value, ast.Name) else None
-    return None
+    changed = _changed_by_call(node) if isinstance(node, ast.Call) else None
+    return changed if isinstance(changed, ast.Name) else None
+
+
+def _changed_by_call(call: ast.Call) -> ast.expr | None:
+    """The object of a method that changes it, or the iterator of `next`."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGING:
+        return call.func.value
+    return call.args[0] if _last_name(call.func) == "next" and call.args else None
 
 
 def _root(node: ast.expr) -> str:
