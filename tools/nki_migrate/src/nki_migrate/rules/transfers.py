@@ -110,6 +110,7 @@ def load(ctx: Context, site: CallSite) -> Tensor:
         dst.storage.loaded_from = source
         if ctx.before.uses.get(ctx.site(site.node)) == {"broadcast"}:
             ctx.out.pop()  # every use reads the row from HBM again
+            ctx.reread[ctx.site(site.node)] = dst.storage
             return dst
     _fill(ctx, dst, source, region)
     return dst

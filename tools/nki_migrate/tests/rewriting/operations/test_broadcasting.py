@@ -171,3 +171,37 @@ def test_other_stores_to_parameters_are_left_to_a_human(parameters, ending):
 
     assert "NKI1117" in {f.rule for f in result.findings if not f.applied}
     assert not result.kernels[0].complete
+
+
+STILL_READ = """
+    out = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(a[0:128, 0:64], dtype=nl.float32)
+    row = nl.load(b[0:1, 0:64], dtype=nl.float32)
+    scaled = nl.multiply(tile, row.broadcast_to((128, 64)))
+    {}
+    nl.store(out, scaled)
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "scaled = nl.sort(row.broadcast_to((128, 64)))",
+        "scaled = scaled + nl.sort(row)",
+        "print(row)",
+        "row.shape",
+    ],
+)
+def test_a_row_is_loaded_where_something_left_as_it_was_reads_it(use):
+    result = migrate_source(kernel(STILL_READ.format(use)), "k.py", Request())
+
+    assert "dma_copy(dst=row, src=b[0:1, 0:64])" in result.after
+    assert use in result.after
+
+
+def test_a_row_that_only_broadcasts_read_is_loaded_into_every_partition():
+    after = migrated(kernel(STILL_READ.format("pass")))
+
+    assert "dst=row," not in after
+    assert "dst=row_bcast, src=b.ap(" in after

@@ -65,6 +65,7 @@ class Context:
         self.statement: ast.stmt | None = None
         self.left: list[ast.stmt] = []  # statements that did not convert
         self.removable: dict[ast.stmt, set[str]] = {}
+        self.reread: dict[int, Storage] = {}  # site of a load that is left out → its tile
         self.program_ids: dict[int, Sym] = {}
         self.program_counts: dict[int, Sym] = {}
         self.generated: set[str] = set()

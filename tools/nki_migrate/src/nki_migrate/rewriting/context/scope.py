@@ -10,6 +10,7 @@ from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import Storage, Tensor, Value
 
 _IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_READ = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*=(?!=))")
 
 
 @dataclass(slots=True)
@@ -42,6 +43,11 @@ class Seen:
 def identifiers(text: str) -> set[str]:
     """Names that occur in an expression's text (not as attributes)."""
     return set(_IDENTIFIER.findall(text))
+
+
+def names_read(text: str) -> set[str]:
+    """Identifiers of a text that are neither keywords of a call nor the target of `=`."""
+    return set(_READ.findall(text))
 
 
 @dataclass(slots=True)

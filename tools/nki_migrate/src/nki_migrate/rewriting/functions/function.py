@@ -15,7 +15,7 @@ from nki_migrate.rewriting.blocks.regions import note_what_is_left
 from nki_migrate.rewriting.context.call_site import Handlers
 from nki_migrate.rewriting.context.context import Context, Inputs
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
-from nki_migrate.rewriting.context.scope import Seen, identifiers
+from nki_migrate.rewriting.context.scope import Seen, identifiers, names_read
 from nki_migrate.rewriting.context.source_text import as_number
 from nki_migrate.rewriting.expressions.evaluation import evaluate
 from nki_migrate.rewriting.functions.launch_grid import GridPlan, Launches, bind_grid, plan_grid
@@ -40,17 +40,34 @@ def remove_dead_lines(ctx: Context) -> None:
             ctx.changes[statement] = Change(lines=[])
 
 
+def _needed_loads(ctx: Context) -> list[int]:
+    """Sites of loads that were left out although a statement still reads their tile."""
+    if not ctx.reread:
+        return []
+    read: set[str] = set()
+    for statement in statements_in_order(ctx.function.node.body):
+        read |= names_read("\n".join(_new_text(ctx.changes.get(statement))))
+        read |= _kept_names(ctx, statement)
+    return [site for site, storage in ctx.reread.items() if storage.name in read]
+
+
+def _kept_names(ctx: Context, statement: ast.stmt) -> set[str]:
+    """Names that a statement reads in the part of it that stays as it is."""
+    change = ctx.changes.get(statement) or Change()
+    is_kept = change.lines is None and change.header is None
+    return _own_names(statement) if is_kept else set()
+
+
+def _new_text(change: Change | None) -> list[str]:
+    return [*change.before, *(change.lines or ()), change.header or ""] if change else []
+
+
 def _mentioned(ctx: Context, statement: ast.stmt) -> set[str]:
     """Names that a statement reads in its new form."""
-    change = ctx.changes.get(statement)
-    if change is None:
-        return _own_names(statement)
-    names = identifiers("\n".join([*change.before, *(change.lines or ()), change.header or ""]))
+    names = identifiers("\n".join(_new_text(ctx.changes.get(statement))))
     if "_" not in _own_names(statement):  # the counter of a loop that makes tiles
         names -= {"_"}
-    if change.lines is None and change.header is None:
-        names |= _own_names(statement)
-    return names
+    return names | _kept_names(ctx, statement)
 
 
 def _own_names(statement: ast.stmt) -> set[str]:
@@ -160,10 +177,14 @@ def rewrite_function(
         before, seen = seen, make_pass(seen, final=False).seen
         if not seen.learned_of_given(before):
             break
-    while True:  # until it is known what loops bind to several kinds, and what has to be a list
+    # until it is known what loops bind to several kinds, what has to be a list, which loads stay
+    while True:
         ctx = make_pass(seen, final=True)
-        if ctx.seen.unlike <= seen.unlike and ctx.seen.listed <= seen.listed:
+        needed = _needed_loads(ctx)
+        if not needed and ctx.seen.unlike <= seen.unlike and ctx.seen.listed <= seen.listed:
             break
+        for site in needed:
+            seen.uses[site] = seen.uses[site] | {"op"}
         seen.unlike |= ctx.seen.unlike
         seen.listed |= ctx.seen.listed
     remove_dead_lines(ctx)
