@@ -1,8 +1,8 @@
 """`python workspace/pages.py [PAGE …]`: rewrite the generated pages, or those named.
 
 Pages are named as they are below docs/; a page is generated as a whole, or between the marks
-`<!-- NAME: begin -->` and `<!-- NAME: end -->`. Files that contain the public
-address of the project are named as they are below the root. Pages of measurements (corpus,
+`<!-- NAME: begin -->` and `<!-- NAME: end -->`. README.md and files with the
+public address of the project are named as they are below the root. Pages of measurements (corpus,
 generator, precision, the accuracy of the model) are not among them.
 """
 
@@ -78,6 +78,8 @@ PAGES: dict[str, Render] = {
 
 FILES: dict[str, Path] = {page: DOCS / page for page in PAGES}
 
+PAGES["README.md"] = part("figures", "workspace/readme_figures.py")
+FILES["README.md"] = ROOT / "README.md"
 for _path, _render in addressed_files().items():
     _name = _path.relative_to(ROOT).as_posix().removeprefix("docs/")
     PAGES[_name], FILES[_name] = _render, _path

@@ -1,7 +1,8 @@
 """`python workspace/quality.py [--write]`: measured figures of the project as a table.
 
-Prints the page, or writes docs/quality.md. Every figure is measured now, by the command beside it;
-times are CPU time of all processes, because the machine may do other work.
+Prints the page, or writes docs/quality.md and the table of README.md. Every figure is
+measured now, by the command beside it; times are CPU time of all processes, because the machine may
+do other work.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+import pages
 from members import ROOT
 
 PAGE = ROOT / "docs" / "quality.md"
@@ -108,4 +110,5 @@ if __name__ == "__main__":
     text = page()
     if "--write" in sys.argv[1:]:
         PAGE.write_text(text, encoding="utf-8")
+        pages.main(["README.md"])
     print(text, end="")

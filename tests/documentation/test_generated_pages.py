@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from members import ROOT
 from pages import PAGES, main, part, rendered
+from readme_figures import table
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -26,6 +28,23 @@ def test_a_page_without_the_marks_of_a_part_is_an_error():
         part("p", "-c", "print('new')")("# A\n")
 
 
+def test_a_figure_of_the_readme_that_the_page_of_figures_lacks_is_an_error():
+    page = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8")
+
+    with pytest.raises(ValueError, match="has no figure tests"):
+        table(page.replace("| tests |", "| checks |"))
+
+
+def test_the_readme_shows_figures_with_their_dates_as_the_page_has_them():
+    page = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8")
+
+    head, rule, *rows = table(page).splitlines()
+
+    assert (head, rule) == ("| figure | value | date |", "|---|---|---|")
+    assert len(rows) == 6
+    assert all(row.removesuffix(" |") in page for row in rows)
+
+
 def test_a_page_that_is_not_generated_is_an_error(capsys):
-    assert main(["README.md"]) == 2
-    assert "README.md: not generated; expected" in capsys.readouterr().err
+    assert main(["none.md"]) == 2
+    assert "none.md: not generated; expected" in capsys.readouterr().err
