@@ -189,3 +189,13 @@ def test_registers_conflict_by_name_and_never_with_memory():
 def test_a_skipped_access_conflicts_with_nothing():
     skipped = Touched(WRITE, "dst", "t", ())
     assert not conflict(skipped, skipped) and not conflict(skipped, at(READ, 0, 8))
+
+
+def test_clobbers_of_a_register_commute_with_one_another_alone():
+    clobber, reduce = (
+        Touched(touch, "vector.accumulators", "vector.accumulators", (), is_register=True)
+        for touch in (Touch.clobber, Touch.accumulate)
+    )
+
+    assert not conflict(clobber, clobber)
+    assert conflict(clobber, reduce) and conflict(reduce, clobber)

@@ -13,7 +13,7 @@ from nkigym.tiles.lowering import LoweringError, live, lower
 SPACES = [(2, 1, 2), (1, 2, 2), (2, 2, 2), (1, 1, 4)]
 
 ROOT_AS_LOOPS = """\
-program("trn2", "0.6")
+program("trn2", "0.7")
 def f(A: float32[256, 256], B: float32[256, 256]):
     output = buffer(float32[256, 256], shared_hbm)
     for i in range(2):

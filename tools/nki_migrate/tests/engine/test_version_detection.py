@@ -12,6 +12,7 @@ from nki_migrate.index import FileIndex, Source
 
 NEW = "import nki\nimport nki.language as nl\nimport nki.isa as nisa\n"
 OLD = NEW.replace("import nki", "import neuronxcc.nki").replace("nki\n", "nki as nki\n", 1)
+REPLACES = "nisa.nc_match_replace8(x, x, x, 0.0, dst_idx=out)"
 
 
 def dialect(imports: str, body: str, header: str = "@nki.jit\ndef k(x, out):") -> Dialect:
@@ -70,26 +71,24 @@ def test_migration_starts_where_the_oldest_deprecated_form_is():
 
 
 def test_a_call_of_two_meanings_is_of_the_version_that_the_kernel_needs():
-    tiles = "".join(f"{t} = nl.ndarray((4, 4), nl.int32, nl.sbuf)\n" for t in "abc")
-    add = "nisa.tensor_tensor(a, b, c, nl.add)\n"
-
-    assert dialect(NEW, f"{tiles}{add}return out").name == "0.2"
-    assert dialect(NEW, f"{tiles}for i in nl.dynamic_range(4):\n    {add}return out").name == "0.6"
+    assert dialect(NEW, f"{REPLACES}\nreturn out").name == "0.5"
+    assert dialect(NEW, f"nl.fori_loop(0, 4, x)\n{REPLACES}\nreturn out").name == "0.7"
 
 
-ADDS_INTEGERS = """
-n = nl.ndarray((1, 1), dtype=nl.int32, buffer=nl.sbuf)
-nisa.tensor_tensor(dst=n, data1=n, data2=n, op=nl.add)
-"""
+def test_a_call_that_is_as_common_in_later_versions_identifies_none():
+    integers = "n = nl.ndarray((4, 4), dtype=nl.int32, buffer=nl.sbuf)\n"
+    exact = "nisa.tensor_tensor(dst=n, data1=n, data2=n, op=nl.add)\nreturn out"
+    transposed = "nisa.nc_transpose(out, x, engine=nisa.engine.vector)\nreturn out"
+
+    assert dialect(NEW, integers + exact).name == "0.7"
+    assert dialect(NEW, transposed).name == "0.7"
 
 
-@pytest.mark.parametrize(
-    ("other", "name"), [("pass", "0.2"), ("for i in nl.dynamic_range(4): pass", "0.7")]
-)
+@pytest.mark.parametrize(("other", "name"), [("pass", "0.5"), ("nl.fori_loop(0, 4, x)", "0.7")])
 def test_a_call_of_two_meanings_is_of_the_version_that_the_file_needs(other, name):
     header = f"def other():\n    {other}\n\n@nki.jit\ndef k(x, out):"
 
-    assert dialect(NEW, ADDS_INTEGERS, header).name == name
+    assert dialect(NEW, REPLACES, header).name == name
 
 
 def test_a_file_has_the_dialect_of_its_kernels():

@@ -1,7 +1,7 @@
 """What an instruction touches.
 
 An effect names an operand and how it is touched. Accumulations into the same location commute with
-one another. A dynamic view also reads its index tile.
+one another, and so do clobbers. A dynamic view also reads its index tile.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 
 class Touch(Enum):
-    """How memory or an engine register is touched."""
+    """How memory or an engine register is touched; a clobbered register has undefined content."""
 
     read = "read"
     write = "write"
     accumulate = "accumulate"
+    clobber = "clobber"
 
     __hash__ = object.__hash__
 

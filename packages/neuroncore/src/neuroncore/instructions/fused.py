@@ -106,7 +106,7 @@ def _effects(c: Call) -> list[Effect]:
     if c.version < (0, 7):
         return operand_effects(c)
     if c.reduce_op is None:
-        return operand_effects(c) + register(VECTOR, Touch.write)
+        return operand_effects(c) + register(VECTOR, Touch.clobber)
     return operand_effects(c) + register_effects(c, VECTOR)
 
 

@@ -123,8 +123,8 @@ def _operand(call: Call, views: Mapping[str, View | Any], name: str) -> StridedV
 
 
 def conflict(a: Touched, b: Touched) -> bool:
-    """Whether the order of the two matters: they share a byte or register, and not both only read
-    it or both only accumulate into it.
+    """Whether the order of the two matters: they share a byte or register, and do not both only
+    read it, accumulate into it or clobber it.
     """
     if a.touch is b.touch and a.touch is not Touch.write:
         return False

@@ -19,7 +19,12 @@ from neuroncore.program.ir.effects import BoundEffect, CallEffects
 from tokenplan.kernel.addresses import has_address, in_memory, memory_of
 from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Mode, Node, Op
 
-_MODES = {Touch.read: Mode.read, Touch.write: Mode.write, Touch.accumulate: Mode.accumulate}
+_MODES = {
+    Touch.read: Mode.read,
+    Touch.write: Mode.write,
+    Touch.accumulate: Mode.accumulate,
+    Touch.clobber: Mode.write,
+}
 _ON_DEVICE = "an index that is read on the device decides"
 
 Details = tuple[tuple[str, str], ...]

@@ -89,7 +89,7 @@ class _Stale:
 def _stale(function: Function, index: FileIndex) -> Iterator[_Stale]:
     """What the steps after 0.2 have to change in this kernel, the first step first."""
     site = Site(index, Request())
-    rules = (r for r in all_rules().values() if r.hooks.check and not r.optional)
+    rules = (r for r in all_rules().values() if r.hooks.check and not (r.optional or r.ambiguous))
     later = [rule for rule in rules if rule.step[0] != "0.1"]
     wanted = rules_by_node(later)
     nodes = [n for n in walk(function.node) if type(n) in wanted]

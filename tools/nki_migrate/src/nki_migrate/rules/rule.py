@@ -68,8 +68,9 @@ class Rule:
     rules outside of the catalogue. `native`: the rule is about code that people wrote for
     the step's first version, not about what an earlier step wrote. `keeps`: it documents what
     stays, and reports nothing. `deprecated`: the old form still means the same in the version
-    after the step. `optional`: a suggestion, made where its id is selected. `changes` are the rows
-    of `neuroncore.surface.meaning_changes` that it rewrites or reports.
+    after the step. `optional`: a suggestion, made where its id is selected. `ambiguous`: what it
+    finds is as common in later versions, and identifies none. `changes` are the rows of
+    `neuroncore.surface.meaning_changes` that it rewrites or reports.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Rule:
     keeps: bool
     deprecated: bool
     optional: bool
+    ambiguous: bool
     changes: tuple[str, ...]
     hooks: Hooks
 
@@ -123,6 +125,7 @@ def read_rule(file: Traversable, hooks: Mapping[str, Hooks]) -> Rule:
         keeps=data.get("keeps", False),
         deprecated=data.get("deprecated", False),
         optional=data.get("optional", False),
+        ambiguous=data.get("ambiguous", False),
         changes=tuple(data.get("changes", ())),
         hooks=hooks.get(rule_id, Hooks()),
     )

@@ -54,6 +54,8 @@ class Site:
                 return self.writes
             case Touch.accumulate:
                 return self.adds
+            case Touch.clobber:
+                return []  # no instruction waits before it leaves a register undefined
 
     def wait(self, lag: int | None = None) -> Gate:
         """What holds it back as a whole."""
