@@ -48,6 +48,7 @@ from nki_migrate.rewriting.views.index_tensors import (
     conjoin,
     index_arithmetic,
     number_arithmetic,
+    one_of_indices,
     relation_of,
 )
 from nki_migrate.rewriting.views.subscripts import access, is_colon
@@ -354,8 +355,11 @@ def _conditional(ctx: Context, node: ast.IfExp) -> Value:
     if isinstance(a, Sym) and isinstance(b, Sym):
         text = text_of(ctx, node)
         return Sym(Poly.atom(f"({text})"), text, 0, a.is_float or b.is_float, _names_in(ctx, node))
-    if isinstance(a, Tensor) or isinstance(b, Tensor):
+    kinds = {type(a), type(b)}
+    if Tensor in kinds:
         raise Cannot(Reason.PYTHON_STATE, "a tile chosen by a conditional expression", node)
+    if kinds & {Index, Unsupported}:
+        return one_of_indices(ctx, node, a, b)
     return Unknown(text_of(ctx, node))
 
 

@@ -19,6 +19,7 @@ from nki_migrate.facts.values import (
     Sym,
     Value,
 )
+from nki_migrate.index import walk
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_number, text_of
@@ -105,6 +106,36 @@ def _with_number(op: ast.operator, index: Index, number: Sym, is_left: bool) -> 
 def _scaled(index: Index, factor: Sym) -> Index:
     """The terms times a number."""
     return replace(index, terms=tuple((a, c * factor) for a, c in index.terms))
+
+
+def one_of_indices(ctx: Context, node: ast.IfExp, a: Value, b: Value) -> Value:
+    """`i if split else 2 * i`: one index tensor whose offset and factors are conditional."""
+    if not isinstance(a, Index) or not isinstance(b, Index) or not _are_alike(ctx, a, b):
+        text = f"`{ctx.index.source.segment(node)}` is one of several index tensors"
+        return Unsupported(text, Reason.INDEX_TENSOR)
+    pairs = zip(a.terms, b.terms, strict=True)
+    terms = tuple((axis, _chosen(ctx, node, x, y)) for (axis, x), (_, y) in pairs)
+    return replace(a, terms=terms, offset=_chosen(ctx, node, a.offset, b.offset))
+
+
+def _are_alike(ctx: Context, a: Index, b: Index) -> bool:
+    """Whether two index tensors have the same extents and vary along the same axes."""
+    if [axis for axis, _ in a.terms] != [axis for axis, _ in b.terms]:
+        return False
+    sizes = zip(a.extents, b.extents, strict=False)
+    return len(a.extents) == len(b.extents) and all(
+        ctx.facts.same(x.poly, y.poly) for x, y in sizes
+    )
+
+
+def _chosen(ctx: Context, node: ast.IfExp, a: Sym, b: Sym) -> Sym:
+    """One of two numbers, by the test of a conditional expression."""
+    if ctx.facts.same(a.poly, b.poly):
+        return a
+    text = f"({a.text} if {text_of(ctx, node.test)} else {b.text})"
+    read = {n.id for n in walk(node.test) if isinstance(n, ast.Name)}
+    names = frozenset((n, ctx.scope.versions[n]) for n in read if n in ctx.scope.versions)
+    return Sym(Poly.atom(text), text, names=names | a.names | b.names)
 
 
 def relation_of(
