@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from neuroncore.machine.backend import CURRENT, Choice
-from neuroncore.machine.observe import WATCHERS, Watcher
+from neuroncore.machine.observe import WATCHERS, Watcher, watched_by
 from nki_runtime import SwitchError, current, use
 
 
@@ -206,6 +206,19 @@ def test_observers_watch_inside_the_block_only():
     with use("beta2", observers=[outer]):
         with use("beta2", observers=[inner]):
             assert WATCHERS.get() == (outer, inner)
+        assert WATCHERS.get() == (outer,)
+
+    assert WATCHERS.get() == ()
+
+
+def test_watchers_inside_a_block_see_what_blocks_in_it_run():
+    outer, between, inner = Watcher(), Watcher(), Watcher()
+
+    with use("beta2", observers=[outer]):
+        with watched_by(between):
+            with use("beta2", observers=[inner]):
+                assert set(WATCHERS.get()) == {outer, between, inner}
+            assert set(WATCHERS.get()) == {outer, between}
         assert WATCHERS.get() == (outer,)
 
     assert WATCHERS.get() == ()

@@ -295,12 +295,18 @@ def _surround(new: tuple[Switch, ...]) -> tuple[Switch, ...]:
     """
     if not _ENCLOSING.get():
         _OUTSIDE.set((CURRENT.get(), WATCHERS.get()))
-    enclosing = (*(switch for switch in _ENCLOSING.get() if switch.is_open), *new)
     choice, watchers = _OUTSIDE.get()
+    known = {id(w) for w in (*watchers, *_observers(_ENCLOSING.get()))}
+    inside = (w for w in WATCHERS.get() if id(w) not in known)  # of `watched_by` in a switch
+    enclosing = (*(switch for switch in _ENCLOSING.get() if switch.is_open), *new)
     _ENCLOSING.set(enclosing)
     CURRENT.set(enclosing[-1].choice if enclosing else choice)
-    WATCHERS.set((*watchers, *(w for switch in enclosing for w in switch.observers)))
+    WATCHERS.set((*watchers, *inside, *_observers(enclosing)))
     return enclosing
+
+
+def _observers(switches: Iterable[Switch]) -> Iterator[Watcher]:
+    return (watcher for switch in switches for watcher in switch.observers)
 
 
 def _new_roots(layer: Layer, touched: set[str]) -> Iterable[str]:
