@@ -294,6 +294,7 @@ def test_progress_is_shown_on_a_terminal_and_not_in_a_pipe():
     arguments = [*COMMAND, "tune", f"{HERE}:two", *TWO, "--budget", "40"]
 
     piped = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    lines = subprocess.run([*arguments, "--progress"], capture_output=True, text=True, check=True)
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "wb") as terminal:
         subprocess.run(arguments, stdout=subprocess.DEVNULL, stderr=terminal, check=True)
@@ -301,6 +302,7 @@ def test_progress_is_shown_on_a_terminal_and_not_in_a_pipe():
     os.close(ours)
 
     assert piped.stderr == ""
+    assert lines.stderr.splitlines()[0].endswith(" left") and "\r" not in lines.stderr
     assert "candidates, best" in shown
 
 
@@ -362,6 +364,22 @@ def test_no_schedules_are_not_asked_for(number, store, capsys):
         f"argument --number: '{number}' is not a whole number of at least 1"
         in capsys.readouterr().err
     )
+
+
+def test_a_rejection_has_five_lines_and_the_rest_with_verbose(capsys):
+    kernel = HERE.parents[3] / "examples" / "beta2" / "softmax.py"
+    options = ("tune", f"{kernel}:softmax_kernel", "--spec", "f32[128,60000]", "--budget", "5")
+
+    assert main([*options]) == main([*options, "--verbose"]) == 1
+
+    lines = capsys.readouterr().err.splitlines()
+    short, whole = lines[:5], lines[5:]
+    assert short[:4] == whole[:4]
+    assert short[4] == f"    ({len(whole) - 4} more lines: --verbose)"
+    assert whole[4:] == [
+        "    got:      shape (128, 60000), float32",
+        "    [NKI architecture guide: SBUF size]",
+    ]
 
 
 @pytest.mark.parametrize(

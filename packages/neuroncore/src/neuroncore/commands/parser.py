@@ -113,6 +113,13 @@ def add_output(parser: argparse.ArgumentParser, help: str, metavar: str = "FILE"
     parser.add_argument("-o", "--output", type=Path, metavar=metavar, help=help)
 
 
+def add_progress(parser: argparse.ArgumentParser) -> None:
+    """`--progress`: progress also where stderr is not a terminal."""
+    parser.add_argument(
+        "--progress", action="store_true", help="print progress also off a terminal, in lines"
+    )
+
+
 def add_output_format(
     parser: argparse.ArgumentParser,
     formats: Sequence[str] = ("text", "json"),

@@ -23,11 +23,13 @@ def run_commands(
     words: Sequence[str] | None,
     usage_errors: tuple[type[Exception], ...] = (),
     interrupted: str = "nothing was reported",
+    max_lines: int | None = None,
 ) -> int:
     """Run the subcommand that `words` (None: the command line) begin with; the exit code.
 
     Errors go to stderr, the ones of `usage_errors` with exit code 2. Raises SystemExit for options
-    that the subcommand does not have, and for `--help`.
+    that the subcommand does not have, and for `--help`. Errors are cut to
+    `max_lines`, where that is given, without the option `--verbose`.
     """
     parsers = add_commands(parser, commands)
     words = sys.argv[1:] if words is None else words
@@ -51,8 +53,17 @@ def run_commands(
     except KernelError as error:
         if error.place == caller:
             error.place = None  # the command itself: not a line of the user's
-        sys.stderr.write(f"{parser.prog}: {_text(error)}")
+        sys.stderr.write(f"{parser.prog}: {_shown(error, given, max_lines)}")
     return 1
+
+
+def _shown(error: KernelError, given: argparse.Namespace, max_lines: int | None) -> str:
+    """The error in at most so many lines; the last one is the number of the others."""
+    lines = _text(error).splitlines(keepends=True)
+    if max_lines is not None and not given.verbose and len(lines) > max_lines:
+        hidden = len(lines) - max_lines + 1
+        lines[max_lines - 1 :] = [f"    ({hidden} more lines: --verbose)\n"]
+    return "".join(lines)
 
 
 def _text(error: KernelError) -> str:

@@ -10,6 +10,7 @@ from math import inf
 from typing import TextIO
 
 EVERY_S = 0.1
+LINES_EVERY_S = 1.0
 
 
 def use_color(choice: str) -> bool:
@@ -21,21 +22,27 @@ def use_color(choice: str) -> bool:
 
 @dataclass(slots=True)
 class StatusLine:
-    """One line that is written over itself, at most every EVERY_S seconds; nothing in a pipe."""
+    """One line that is written over itself, at most every EVERY_S seconds.
+
+    Off a terminal nothing, or with `lines` a line of its own at most every LINES_EVERY_S seconds.
+    """
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     shown: float = -inf
     """When it was written last."""
+    lines: bool = False
 
     def show(self, text: str, now: float | None = None) -> None:
         now = time.monotonic() if now is None else now
-        if self.stream.isatty() and now - self.shown >= EVERY_S:
+        is_terminal = self.stream.isatty()
+        interval_s = EVERY_S if is_terminal else LINES_EVERY_S
+        if (is_terminal or self.lines) and now - self.shown >= interval_s:
             self.shown = now
-            self.stream.write(f"\r\033[K{text}")
+            self.stream.write(f"\r\033[K{text}" if is_terminal else f"{text}\n")
             self.stream.flush()
 
     def close(self) -> None:
         """Remove the line, if there is one."""
-        if self.shown > -inf:
+        if self.shown > -inf and self.stream.isatty():
             self.stream.write("\r\033[K")
             self.stream.flush()

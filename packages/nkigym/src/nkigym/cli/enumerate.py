@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from neuroncore.commands.parser import at_least
+from neuroncore.commands.parser import add_progress, at_least
 from neuroncore.commands.terminal import StatusLine
 from nkigym.tile_rewrites import (
     KNOWN,
@@ -99,6 +99,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="also check every certificate, by code that the search does not share")  # fmt: skip
     add("--limit", type=at_least(1), default=None, metavar="N",
         help="look for no more once N programs are found")  # fmt: skip
+    add_progress(parser)
     add("--output-format", choices=tuple(FORMATS), default="text")
 
 
@@ -148,7 +149,7 @@ def _judged(enumerated: Enumerated, check: bool) -> int:
 
 
 def _exhaust(space: RewriteGraph, given: argparse.Namespace) -> Enumeration:
-    line = StatusLine()
+    line = StatusLine(lines=given.progress)
 
     def progress(programs: int, transitions: int) -> None:
         line.show(f"{programs:,} programs, {transitions:,} transitions")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
@@ -40,7 +42,20 @@ COMMANDS = (
 )  # fmt: skip
 
 
+MAX_LINES = 5
+"""Of a rejection without --verbose."""
+
+
+def _with_verbose(command: Command) -> Command:
+    def add_options(parser: argparse.ArgumentParser) -> None:
+        command.add_options(parser)
+        parser.add_argument("-v", "--verbose", action="store_true", help="rejections in full")
+
+    return replace(command, add_options=add_options)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
     parser = make_parser("nkigym", "Certified search over schedules of NKI kernels.", _EXAMPLE)
-    return run_commands(parser, COMMANDS, argv)
+    commands = [_with_verbose(command) for command in COMMANDS]
+    return run_commands(parser, commands, argv, max_lines=MAX_LINES)

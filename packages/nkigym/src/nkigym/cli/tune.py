@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from neuroncore.commands.function import find_function, parse_name
-from neuroncore.commands.parser import add_target
+from neuroncore.commands.parser import add_progress, add_target
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, parse_program
@@ -31,10 +31,11 @@ class Progress:
 
     budget: Budget
     stream: TextIO = field(default_factory=lambda: sys.stderr)
+    lines: bool = False
     status: StatusLine = field(init=False)
 
     def __post_init__(self) -> None:
-        self.status = StatusLine(self.stream)
+        self.status = StatusLine(self.stream, lines=self.lines)
 
     def __call__(self, seen: SearchProgress) -> None:
         self.status.show(line(seen, self.budget), seen.seconds)
@@ -104,6 +105,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--engines", metavar="NAME[,NAME]", help="the engines that a candidate may use")
     add("--store", metavar="FILE", help="keep what is found there, and do not ask for it again")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")
+    add_progress(parser)
     add("--force", action="store_true", help="write over a file that nkigym has not written")
     add("--output-format", choices=tuple(FORMATS), default="text")
 
@@ -115,7 +117,7 @@ def run(given: argparse.Namespace) -> int:
     if given.target is not None:
         given.target = resolve_target(given.target).name
     kernel, specs = _kernel(given)
-    progress = Progress(given.budget)
+    progress = Progress(given.budget, lines=given.progress)
     try:
         tuned = tune(
             kernel,
