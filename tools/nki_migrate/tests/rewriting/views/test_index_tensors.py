@@ -60,3 +60,12 @@ def test_index_tensors_of_other_shapes_are_not_a_number(choice):
     (left,) = [f for f in result.findings if not f.applied]
     assert left.message == f"`{choice}` is one of several index tensors"
     assert "tile = nl.load(a[i, k])" in result.after
+
+
+def test_nothing_is_offered_for_index_tensors_that_stay_for_a_todo():
+    first = migrated(NAMED.format("j if split else i"))
+
+    again = migrate_source(first.after, "k.py", Request())
+
+    assert again.after == first.after
+    assert [f.message for f in again.findings if f.applied] == []

@@ -275,8 +275,13 @@ class Context:
         )
 
     def commit_findings(self, statement: ast.stmt, change: Change) -> None:
-        """Take the findings of the statement that was converted, with its edit."""
+        """Take the findings of the statement that was converted, with its edit.
+
+        One that an earlier run left for its TODOs stays, so nothing is offered for it again.
+        """
         taken, self._pending = self._pending, []
+        if self.is_again and not change.touches:
+            taken = [f for f in taken if f.safety is not Safety.SAFE]
         edits = self._edits(statement, change)
         self.findings += [
             replace(f, edits=edits, applied=f.safety is not Safety.MANUAL) for f in taken
