@@ -68,3 +68,31 @@ def test_a_call_that_the_target_rejects_is_a_finding():
 
     assert [k.complete for k in result.kernels] == [False]
     assert any(f.rule == "NKI0006" and "`speed`" in f.message for f in result.findings)
+
+
+ELSEWHERE = HEAD + "from indices import rows\n" + KERNEL.replace("nl.load(x[0:8,", "nl.load(x[i,")
+
+
+@pytest.mark.parametrize("call", ["rows(8)", "indices.rows(8)"])
+def test_an_index_from_a_file_that_is_not_given_may_be_an_index_tensor(call):
+    bound = f"\n    i = {call}\n    out ="
+    text = ELSEWHERE.replace("import rows\n", "import rows\nimport indices\n")
+    result = process(Task("k.py", text.replace("\n    out =", bound).encode(), Request()))
+
+    assert [k.complete for k in result.kernels] == [False]
+    assert [f.message for f in result.findings if not f.applied] == [
+        "`i` may be an index tensor: `rows` is in a file that was not given; "
+        "name that file, too, or give --facts"
+    ]
+
+
+@pytest.mark.parametrize("call", ["min(3, 4)", "math.gcd(4, 6)", "own(8)"])
+def test_an_index_from_a_function_in_view_is_a_number(call):
+    own = "import math\ndef own(n):\n    return n // 2\n"
+    text = (
+        HEAD
+        + own
+        + KERNEL.replace("x[0:8,", "x[i,").replace("    out =", f"    i = {call}\n    out =")
+    )
+
+    assert complete(text)["kernel"]

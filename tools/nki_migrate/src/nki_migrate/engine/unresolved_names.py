@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import builtins
 import symtable
-from collections.abc import Iterator
+import sys
+from collections.abc import Container, Iterator
 from functools import cache
 
 from neuroncore.findings import Finding, Safety, Severity
@@ -23,6 +24,7 @@ from nki_migrate.index.launchers import HARNESS
 from nki_migrate.rules.run_rules import RunRule
 
 _OLD = (HARNESS - {"nki.simulate"}) | {"nki.trace"}
+_LANGUAGES = {"nki", "neuronxcc", "numpy", "math"}
 _MODULE_NAMES = frozenset(dir(builtins)) | {"__file__", "__path__", "__builtins__"}
 
 
@@ -31,7 +33,11 @@ def report_unresolved(state: FileState) -> None:
     if state.text == state.before:
         return
     index, origin = state.index(), state.origin()
-    found = [*_lost_names(state, index), *_rejected_calls(state, index)]
+    found = [
+        *_lost_names(state, index),
+        *_rejected_calls(state, index),
+        *_unknown_indices(state, index),
+    ]
     for function, node, text in found:
         statement = index.statement_of(node)
         if statement is not None and has_todo(state, statement):
@@ -113,6 +119,57 @@ def _rejected_calls(state: FileState, index: FileIndex) -> Iterator[tuple[Functi
                 problem = _problem(node, index.canonical(node.func) or "", version)
                 if problem:
                     yield function, node, problem
+
+
+def _unknown_indices(state: FileState, index: FileIndex) -> Iterator[tuple[Function, ast.AST, str]]:
+    """Operands of instructions whose index a function of a file out of view returned.
+
+    It may be an index tensor, and what was written takes it for a number.
+    """
+    if state.request.observed:
+        return
+    for function in index.outermost_functions():
+        if state.starts.get(function.name) != "0.1":
+            continue
+        returned = _returned_from_elsewhere(state, index, function)
+        for node in walk(function.node):
+            name = _index_of_operand(node, returned)
+            if name:
+                text = f"`{name}` may be an index tensor: `{returned[name]}` is in a file that was"
+                yield function, node, f"{text} not given; name that file, too, or give --facts"
+
+
+def _returned_from_elsewhere(
+    state: FileState, index: FileIndex, function: Function
+) -> dict[str, str]:
+    """Names that calls of imported functions bind, each with the function's."""
+    found: dict[str, str] = {}
+    for node in walk(function.node):
+        match node:
+            case ast.Assign(targets=[target], value=ast.Call(func=called)):
+                path = index.path(called) or ""
+                if _is_out_of_view(state, path):
+                    names = (n.id for n in walk(target) if isinstance(n, ast.Name))
+                    found |= dict.fromkeys(names, path.rpartition(".")[2])
+    return found
+
+
+def _is_out_of_view(state: FileState, path: str) -> bool:
+    """Whether an import path is of a module that is neither installed nor a file of the run."""
+    module, _, _ = path.rpartition(".")
+    root, stem = module.partition(".")[0], module.rpartition(".")[2]
+    if not module or root in sys.stdlib_module_names | _LANGUAGES:
+        return False
+    return state.project is None or stem not in state.project.files
+
+
+def _index_of_operand(node: ast.AST, names: Container[str]) -> str | None:
+    """The first of the names that is, alone, an index of an operand of a call."""
+    if not isinstance(node, ast.keyword) or not isinstance(node.value, ast.Subscript):
+        return None
+    index = node.value.slice
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return next((p.id for p in parts if isinstance(p, ast.Name) and p.id in names), None)
 
 
 def _problem(call: ast.Call, name: str, version: str) -> str:
