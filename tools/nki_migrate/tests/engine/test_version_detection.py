@@ -45,7 +45,7 @@ def dialect(imports: str, body: str, header: str = "@nki.jit\ndef k(x, out):") -
         (NEW, "s = nisa.scalar_load(x)\nnisa.scalar_store(out, s)\nreturn out", "0.7"),
         (NEW, "nl.fori_loop(0, 4, lambda i: nisa.memset(out, 0))\nnisa.memset(x, 0)", "0.7"),
         (NEW, "a = nl.arange(4)\nnisa.tensor_copy(dst=out, src=x)\nreturn out", "mixed"),
-        (NEW, "nl.fori_loop(0, 4, x)\nreturn x is None", "mixed"),
+        (NEW, "nl.fori_loop(0, 4, x)\nreturn x is None", "0.7"),
     ],
 )
 def test_calls_tell_the_dialect(imports, body, name):

@@ -55,9 +55,9 @@ def _of_later_version(function: Function, index: FileIndex) -> Dialect:
     """
     needed, feature = oldest_possible(function.node, index)
     stale = _stale(function, index)
-    # What two versions accept with different meanings is the newer one in a file that needs it:
+    # What later versions accept, too, is of the newer one in a file that needs it:
     # all its kernels run on one installed version.
-    found = [s for s in stale if not (s.is_meaning and s.version < _oldest_of_file(index))]
+    found = [s for s in stale if not (s.is_valid_later and s.version < _oldest_of_file(index))]
     newest = VERSIONS[-1]
     start = found[0].version if found else newest
     invalid = next((s for s in found if not s.is_deprecated), None)
@@ -83,7 +83,7 @@ class _Stale:
     version: str
     why: str
     is_deprecated: bool
-    is_meaning: bool
+    is_valid_later: bool
 
 
 def _stale(function: Function, index: FileIndex) -> Iterator[_Stale]:
@@ -98,7 +98,7 @@ def _stale(function: Function, index: FileIndex) -> Iterator[_Stale]:
             # A finding of any version, or a note, identifies none.
             if not finding.assumption and finding.severity is not Severity.NOTE:
                 why = f"{finding.message} (line {finding.region.line})"
-                yield _Stale(rule.step[0], why, rule.deprecated, bool(rule.changes))
+                yield _Stale(rule.step[0], why, rule.deprecated, rule.is_valid_later)
 
 
 def _findings(rule: Rule, nodes: list[ast.AST], site: Site) -> Iterator[Finding]:

@@ -69,7 +69,8 @@ class Rule:
     the step's first version, not about what an earlier step wrote. `keeps`: it documents what
     stays, and reports nothing. `deprecated`: the old form still means the same in the version
     after the step. `optional`: a suggestion, made where its id is selected. `ambiguous`: what it
-    finds is as common in later versions, and identifies none. `changes` are the rows of
+    finds is as common in later versions, and identifies none. `lifted`: the newest version takes
+    the old form again. `changes` are the rows of
     `neuroncore.surface.meaning_changes` that it rewrites or reports.
     """
 
@@ -87,6 +88,7 @@ class Rule:
     deprecated: bool
     optional: bool
     ambiguous: bool
+    lifted: bool
     changes: tuple[str, ...]
     hooks: Hooks
 
@@ -95,6 +97,11 @@ class Rule:
         """The versions before and after: the first digit of the id counts the steps."""
         place = int(self.id[len("NKI")])
         return VERSIONS[place - 1], VERSIONS[place]
+
+    @property
+    def is_valid_later(self) -> bool:
+        """Whether later versions take the old form, too."""
+        return self.lifted or bool(self.changes)
 
     def is_chosen(self, request: Request) -> bool:
         """Whether a run takes the rule: an optional one only where its own id is selected."""
@@ -126,6 +133,7 @@ def read_rule(file: Traversable, hooks: Mapping[str, Hooks]) -> Rule:
         deprecated=data.get("deprecated", False),
         optional=data.get("optional", False),
         ambiguous=data.get("ambiguous", False),
+        lifted=data.get("lifted", False),
         changes=tuple(data.get("changes", ())),
         hooks=hooks.get(rule_id, Hooks()),
     )
