@@ -118,7 +118,7 @@ class LoopTrace(Watcher):
         self._actions: list[Action] = []
         self._made: dict[int, _Allocation] = {}
         self._inner: list[LoopTrace] = []
-        if outer is not None:
+        if isinstance(outer, LoopTrace):
             outer._inner.append(self)
 
     def run(self) -> None:
