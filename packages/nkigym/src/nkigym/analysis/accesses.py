@@ -19,8 +19,8 @@ from neuroncore.program.ir.binding import machine_call, specs_of
 SCALAR, VECTOR = "scalar.accumulators", "vector.accumulators"
 """Registers that a call may reset. The registers of random numbers are never reset."""
 
-READ, WRITE, ADD = "R", "W", "A"
-_KINDS = {Kind.read: READ, Kind.write: WRITE, Kind.accumulate: ADD}
+READ, WRITE, ADD, CLOBBER = "R", "W", "A", "C"
+_KINDS = {Kind.read: READ, Kind.write: WRITE, Kind.accumulate: ADD, Kind.clobber: CLOBBER}
 
 MAX_CACHED = 1 << 16
 """Entries of each cache; beyond it the cache is cleared."""
@@ -57,7 +57,7 @@ def carried_state(call_accesses: Sequence[CallAccess]) -> str | None:
     """
     written = {t.buffer for t in call_accesses if t.kind != READ}
     for touch in call_accesses:
-        is_register = touch.access is None
+        is_register = touch.access is None and touch.kind != CLOBBER
         uses = touch.kind == ADD or is_register or (touch.kind == READ and touch.buffer in written)
         if uses and not touch.covers:
             return touch.buffer

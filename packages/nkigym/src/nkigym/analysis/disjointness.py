@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from neuroncore.program import Access, Buffer
 from neuroncore.spec import row_major
-from nkigym.analysis.accesses import ADD, READ, CallAccess, Range
+from nkigym.analysis.accesses import WRITE, CallAccess, Range
 
 SAME, LATER, EARLIER, ANY = "=", ">", "<", "*"
 """How the iteration of the first access relates to that of the second, loop by loop."""
@@ -38,14 +38,14 @@ def conflicts(
 ) -> Iterator[tuple[CallAccess, CallAccess]]:
     """Pairs of accesses to one buffer, of which one writes, and whose order could matter.
 
-    Sums into the same elements commute.
+    Sums into the same elements commute, and so do clobbers of a register.
     """
     by_buffer: dict[str, list[CallAccess]] = {}
     for b in second:
         by_buffer.setdefault(b.buffer, []).append(b)
     for a in first:
         for b in by_buffer.get(a.buffer, ()):
-            if a.kind == b.kind and a.kind in (READ, ADD):
+            if a.kind == b.kind and a.kind != WRITE:
                 continue
             yield a, b
 
