@@ -25,8 +25,9 @@ from neuroncore.errors import (
 from neuroncore.instructions import KernelWarning
 from neuroncore.machine.captured_state import CapturedState
 from neuroncore.machine.core import NeuronCore
-from neuroncore.machine.launch import CONTROL_FLOW, Launch
+from neuroncore.machine.launch import Launch
 from neuroncore.machine.observe import Event, Watcher
+from neuroncore.machine.program_scheduler import CONTROL_FLOW
 from neuroncore.memory import Storage, View
 from neuroncore.source_location import Place, find_place
 
