@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from shutil import copytree, ignore_patterns
@@ -20,7 +21,7 @@ from members import Member
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 from pythons import SUPPORTED, find
-from wheels import NO_DOWNLOADS, closure, install_and_probe, requirements
+from wheels import NO_DOWNLOADS, closure, install_and_probe, requirements, uv
 
 Wheels = Mapping[str, Path]
 
@@ -29,19 +30,33 @@ def trial_faults(released: Mapping[str, Member], dist: Path) -> Iterator[str]:
     """The faults of every trial with the wheels in `dist`, one of each package."""
     wheels = {name: dist / f"{stem(member)}-py3-none-any.whl" for name, member in released.items()}
     pythons = [(version, found) for version in SUPPORTED if (found := find(version))]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory() as pip, ThreadPoolExecutor(os.cpu_count()) as pool:
+        uv("venv", "--seed", pip)
         alone = product(released.values(), pythons, (False, True))
-        yield from pool.map(lambda c: _alone(c[0], c[1], wheels, lowest=c[2]), alone)
-        yield from pool.map(lambda m: _patched(m, released, wheels), released.values())
-    yield _with_uvx(released["nki-migrate"], wheels)
+        trials = [partial(_alone, Path(pip) / "bin" / "python", wheels, *case) for case in alone]
+        trials += [partial(_patched, member, released, wheels) for member in released.values()]
+        trials += [partial(_with_uvx, released["nki-migrate"], wheels)]
+        done = pool.map(lambda trial: trial(), trials)
+        for number, fault in enumerate(done, 1):
+            show_progress(f"trial {number} of {len(trials)}")
+            yield fault
+    show_progress("")
 
 
-def _alone(member: Member, python: tuple[str, Path], wheels: Wheels, lowest: bool) -> str:
+def show_progress(text: str) -> None:
+    """Replace the last line of a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _alone(
+    pip: Path, wheels: Wheels, member: Member, python: tuple[str, Path], lowest: bool
+) -> str:
     """A wheel with what it requires, the newest or the oldest that it admits, by pip."""
     version, interpreter = python
     chosen = [wheels[name] for name in sorted(closure(member.name, wheels))]
     oldest = lower_bounds(chosen, version) if lowest else []
-    faults = install_and_probe(chosen, [member], interpreter, oldest, with_pip=True)
+    faults = install_and_probe(chosen, [member], interpreter, oldest, pip)
     where = f"python {version}{', lowest bounds' if lowest else ''}"
     return f"{member.name}, {where}: {faults}" if faults else ""
 
@@ -76,8 +91,9 @@ def _patched(member: Member, released: Mapping[str, Member], wheels: Wheels) -> 
         build(newer, Path(scratch))
         wheel = Path(scratch) / f"{stem(newer)}-py3-none-any.whl"
         chosen = {**wheels, member.name: wheel}
-        probed = [*{**released, member.name: newer}.values()]
-        faults = install_and_probe([*chosen.values()], probed, Path(sys.executable))
+        versions = {**released, member.name: newer}
+        affected = [m for name, m in versions.items() if member.name in closure(name, chosen)]
+        faults = install_and_probe([*chosen.values()], affected, Path(sys.executable))
     return f"{stem(newer)} with the others released: {faults}" if faults else ""
 
 

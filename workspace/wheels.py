@@ -17,18 +17,21 @@ from email.parser import HeaderParser
 from itertools import product
 from pathlib import Path
 
+from archives import UV
 from members import ROOT, Member, members
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from pythons import SUPPORTED, find
 
 PROBE = Path(__file__).with_name("wheel_probe.py")
+# A bound without a wheel is a fault, not a build of minutes. Python compiles what it imports.
+PIP_OPTIONS = ("--quiet", "--only-binary", ":all:", "--no-compile")
 NO_DOWNLOADS = os.environ | {"UV_PYTHON_DOWNLOADS": "never"}
 
 
 def uv(*arguments: str | Path, cwd: Path = ROOT) -> None:
     """Run uv; a failure raises `CalledProcessError` with what it said."""
-    command = ["uv", "--quiet", *map(str, arguments)]
+    command = [*UV, "--quiet", *map(str, arguments)]
     subprocess.run(command, cwd=cwd, env=NO_DOWNLOADS, check=True, capture_output=True, text=True)
 
 
@@ -44,7 +47,8 @@ def requirements(wheel: Path, python: str | None = None) -> list[Requirement]:
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         metadata = HeaderParser().parsestr(archive.read(name).decode())
     found = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
-    given = {"extra": "", **({"python_version": python} if python else {})}
+    there = {"python_version": python, "python_full_version": f"{python}.0"} if python else {}
+    given = {"extra": "", **there}
     return [r for r in found if r.marker is None or r.marker.evaluate(given)]
 
 
@@ -73,16 +77,17 @@ def install_and_probe(
     probed: Sequence[Member],
     python: Path,
     options: Sequence[str | Path] = (),
-    with_pip: bool = False,
+    pip: Path | None = None,
 ) -> str:
-    """Install wheels into a clean environment, by uv or by pip; the faults of what is probed."""
+    """Install wheels into a clean environment, by uv or by the pip of a Python; their faults."""
     with tempfile.TemporaryDirectory() as scratch:
         environment = Path(scratch) / "env"
         interpreter = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
         try:
-            uv("venv", *(("--seed",) if with_pip else ()), "--python", python, environment)
-            if with_pip:
-                _run(interpreter, "-m", "pip", "install", "--quiet", *options, *chosen)
+            uv("venv", "--python", python, environment)
+            if pip:
+                install = ("-m", "pip", "--python", interpreter, "install", *PIP_OPTIONS)
+                _run(pip, *install, *options, *chosen)
             else:
                 uv("pip", "install", "--python", interpreter, *options, *chosen)
         except subprocess.CalledProcessError as error:

@@ -86,6 +86,16 @@ def test_the_lowest_bound_of_several_wheels_is_the_highest_of_theirs(tmp_path: P
     assert lower_bounds(made, "3.11") == ["numpy==2.1"]
 
 
+def test_a_bound_for_a_version_of_python_counts_there(tmp_path: Path):
+    from tests.workspace.test_programs import wheel
+
+    newer = "numpy>=2.1; python_full_version >= '3.13'"
+    made = [wheel(tmp_path, "a", "numpy>=2.0", newer)]
+
+    assert lower_bounds(made, "3.12") == ["numpy==2.0"]
+    assert lower_bounds(made, "3.13") == ["numpy==2.1"]
+
+
 @pytest.mark.parametrize(("version", "expected"), [("1.0.0rc1", "1.0.1"), ("2.3.4", "2.3.5")])
 def test_a_patch_raises_the_last_number(version: str, expected: str):
     assert patch(version) == expected
