@@ -24,7 +24,7 @@ SEEDS = range(25)
 
 @pytest.fixture
 def lang(speak):
-    return speak("0.7")
+    return speak("0.7", grid_steps="allow")
 
 
 def numbered(*shape: int) -> np.ndarray:
@@ -240,6 +240,17 @@ def test_blocks_in_steps_are_opened_one_at_a_time(lang):
 
     with pytest.raises(ValueError, match="the selected blocks are not next to each other"):
         lang.run(kernel, numbered(4, 12))
+
+
+def test_steps_need_an_option(speak):
+    lang = speak("0.7")
+
+    def kernel(x):
+        lang.nl.tiles(x, tile_shape=(4, 2))[::2, 0]
+
+    with pytest.raises(AccessError, match="a slice of a grid with a step of 2") as raised:
+        lang.run(kernel, numbered(12, 12))
+    assert "Options.grid_steps='allow'" in str(raised.value)
 
 
 # -- storage of their own

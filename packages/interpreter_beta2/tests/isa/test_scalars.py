@@ -14,6 +14,7 @@ from neuroncore.errors import (
     KernelError,
     ShapeError,
     SignatureError,
+    UndefinedError,
     UnsupportedError,
 )
 
@@ -62,6 +63,58 @@ def test_the_documented_overflows(lang):
     assert computed(lang, lambda s: s * 100_000, 100_000) == 1_410_065_408
     assert computed(lang, lambda s: s + 1, 2**31 - 1) == -(2**31)
     assert computed(lang, lambda s: -s, -(2**31)) == -(2**31)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint32, np.int64])
+def test_integers_of_numpy_are_integers_on_either_side(lang, kind):
+    assert computed(lang, lambda s: s * kind(3) + kind(1), 5) == 16
+    assert computed(lang, lambda s: kind(20) - s, 5) == 15
+
+
+INTEGER_OPERATORS = [operator.floordiv, operator.mod, operator.and_, operator.or_, operator.xor]
+
+
+@pytest.mark.parametrize("operate", [*INTEGER_OPERATORS, operator.lshift, operator.rshift])
+def test_an_option_adds_the_operators_of_integers(operate):
+    lang = speaker("0.7", scalar_operators="integer")
+    for a, b in [(17, 5), (-17, 5), (2**30, 3)]:
+        expected = exact(operate(a, b), "int32")
+        assert computed(lang, operate, a, b) == expected
+        assert computed(lang, lambda s, b=b: operate(s, b), a) == expected
+        assert computed(lang, lambda s, a=a: operate(a, s), b) == expected
+
+
+def test_a_scalar_is_not_divided_by_zero():
+    with pytest.raises(UndefinedError, match="zero"):
+        computed(speaker("0.7", scalar_operators="integer"), operator.floordiv, 1, 0)
+
+
+def test_an_option_wraps_what_operators_are_given():
+    lang = speaker("0.7", scalar_operands="wrap")
+
+    def mixed(n, m):
+        out = lang.nl.ndarray((1, 1), lang.nl.int32, buffer=lang.nl.shared_hbm)
+        lang.nisa.scalar_store(out, lang.nisa.scalar_load(n) + lang.nisa.scalar_load(m))
+        return out
+
+    assert computed(lang, lambda s: s + 2**31, 1) == 1 - 2**31
+    assert computed(lang, lambda s: s + True, 1) == 2
+    wide = np.array([[2**40 + 7]], np.int64)
+    assert lang.run(mixed, np.array([[1]], np.int32), wide).item() == 8
+
+
+def test_an_option_lets_registers_take_scalars():
+    lang = speaker("0.7", scalar_as_register="allow")
+
+    def kernel(n):
+        out = lang.nl.ndarray((2, 1), lang.nl.int32, buffer=lang.nl.shared_hbm)
+        held = lang.nisa.register_alloc()
+        lang.nisa.register_move(held, lang.nisa.scalar_load(n) + 1)
+        lang.nisa.register_store(out[0:1], held)
+        lang.nisa.register_store(out[1:2], lang.nisa.scalar_load(n))
+        return out
+
+    assert lang.run(kernel, np.array([[4]], np.int32)).tolist() == [[5], [4]]
 
 
 def test_operators_leave_their_operands_alone(lang):
@@ -117,7 +170,8 @@ def test_only_32_bits_move_an_access_on_chip(lang, width, by_select, ramp):
     (lambda s: s + 2**31, AttributeValueError, "2147483648 is not a number of int32"),
     (lambda s: s + True, AttributeValueError, "a scalar with a bool"),
     (lambda s: s + 1.0, AttributeValueError, "a scalar with a float"),
-    (lambda s: s + np.int32(1), AttributeValueError, "a scalar with a int32"),
+    (lambda s: s + np.True_, AttributeValueError, "a scalar with a bool"),
+    (lambda s: s + np.int64(2**31), AttributeValueError, "2147483648 is not a number of int32"),
     (lambda s: max(s, 3), TypeError, "comparison"),
     (lambda s: s if s < 4 else 0, TypeError, "the result of a comparison"),
     (lambda s: s < 4, TypeError, "the result of a comparison"),

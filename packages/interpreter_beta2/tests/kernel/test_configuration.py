@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from packages.interpreter_beta2.tests.conftest import speaker
 
-from neuroncore.errors import AttributeValueError, KernelError, LaunchError, UnsupportedError
+from neuroncore.errors import (
+    AttributeValueError,
+    KernelError,
+    LaunchError,
+    SignatureError,
+    UnsupportedError,
+)
 from neuroncore.instructions import KernelWarning
 
 X = np.ones((2, 2), np.float32)
@@ -43,6 +49,14 @@ def test_the_signature_of_jit(lang):
     parameters = inspect.signature(lang.nki.jit).parameters
     assert list(parameters) == ["fn", "compile_config", "specialization_config", "kwargs"]
     assert parameters["compile_config"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_a_misspelt_field_is_named(lang):
+    with pytest.raises(SignatureError, match="CompileConfig has no field prefech_auto") as raised:
+        compiler(lang).CompileConfig(prefech_auto=True)
+    assert "did you mean prefetch_auto?" in str(raised.value)
+    with pytest.raises(SignatureError, match="SpecializationConfig has no field nested"):
+        compiler(lang).SpecializationConfig(nested=True)
 
 
 def test_configurations_are_accepted_and_noted(lang, caplog):

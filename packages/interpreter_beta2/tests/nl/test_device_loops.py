@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
+import os
+import random
+import time
+from random import uniform
+from time import time as now
 
 import numpy as np
 import pytest
@@ -167,8 +173,8 @@ def test_what_a_body_changes_is_reported_at_its_line(name):
     body, found = changing_kernels()[name], []
 
     class Changes(Watcher):
-        def state_changed(self, loop, name, place):
-            found.append((loop, name, place.line))
+        def state_changed(self, loop, what, place):
+            found.append((loop, what, place.line))
 
     lang = speaker("0.7", loop_state="ignore")
     with watched_by(Changes()):
@@ -176,9 +182,103 @@ def test_what_a_body_changes_is_reported_at_its_line(name):
 
     (seen,) = found
     first = body.__code__.co_firstlineno
-    assert seen[:2] == ("nl.fori_loop", name.strip())
+    assert seen[:2] == ("nl.fori_loop", f"{name.strip()} is changed")
     if name != "listed ":  # there the line is one of the function that the body calls
         assert first < seen[2] <= first + 2
+
+
+SEEDED, DRAWN = random.Random(1), np.random.default_rng(1)
+CALLS = {
+    "random (a random generator) is changed": lambda i: random.random() and None,
+    "uniform (a random generator) is changed": lambda i: uniform(0, 1) and None,
+    "np (a random generator) is changed": lambda i: np.random.rand() and None,
+    "SEEDED (a random generator) is changed": lambda i: SEEDED.random() and None,
+    "DRAWN (a random generator) is changed": lambda i: DRAWN.random() and None,
+    "time.perf_counter() is called": lambda i: time.perf_counter() and None,
+    "now() is called": lambda i: now() and None,
+    "datetime.datetime.now() is called": lambda i: datetime.datetime.now() and None,
+    "os.urandom() is called": lambda i: os.urandom(1) and None,
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_calls_whose_value_differs_from_turn_to_turn_are_reported_at_their_line(what):
+    found, body = [], CALLS[what]
+
+    class Changes(Watcher):
+        def state_changed(self, loop, what, place):
+            found.append((what, place.line))
+
+    lang = speaker("0.7", loop_state="ignore")
+    with watched_by(Changes()):
+        lang.run(lambda: lang.nl.fori_loop(0, 2, body))
+
+    assert found == [(what, body.__code__.co_firstlineno)]
+
+
+def test_names_of_modules_that_a_body_does_not_draw_from_are_not_reported(lang, recwarn):
+    scale = lambda: time.strftime is not None and random.Random is not None  # noqa: E731
+
+    lang.run(lambda: lang.nl.fori_loop(0, 2, lambda i: scale() and np.float32(1) and None))
+    assert [*recwarn] == []
+
+
+@every_kind
+@pytest.mark.parametrize("use", ["bound", "offset", "operator", "store"])
+def test_numbers_of_a_body_are_not_used_after_the_loop(kind, use, ramp):
+    lang, kept = speaker("0.7", loop_state="ignore"), []
+
+    def kernel(x):
+        nl, nisa = lang.nl, lang.nisa
+        nl.fori_loop(0, KINDS[kind](lang, 3), kept.append)
+        (i,) = kept
+        uses = {
+            "bound": lambda: nl.fori_loop(0, i, lambda j: None),
+            "offset": lambda: nisa.dma_copy(
+                nl.ndarray((1, 8), nl.float32), x.ap([[8, 1], [1, 8]], scalar_offset=i)
+            ),
+            "operator": lambda: i if kind == "register" else i + 1,
+            "store": lambda: nisa.register_store(held(lang, 0), i) if kind == "register"
+            else nisa.scalar_store(held(lang, 0), i),
+        }  # fmt: skip
+        uses[use]()
+
+    if (kind, use) == ("register", "operator"):
+        lang.run(kernel, ramp)  # a register has no operators
+        return
+    with pytest.raises(UndefinedError, match="of a loop's body is used after the loop") as raised:
+        lang.run(kernel, ramp)
+    assert "^" in str(raised.value)
+    assert "a tensor made before the loop" in str(raised.value)
+
+
+def test_a_number_that_an_inner_body_computes_ends_with_the_inner_loop():
+    lang = speaker("0.7", loop_state="ignore")
+
+    def kernel():
+        def body(i):
+            kept = []
+            lang.nl.fori_loop(0, 2, lambda j: kept.append(i + j))
+            assert isinstance(i + 1, lang.nisa.NkiScalar)
+            kept[0] + 1
+
+        lang.nl.fori_loop(0, 2, body)
+
+    with pytest.raises(UndefinedError, match="a scalar of a loop's body is used after the loop"):
+        lang.run(kernel)
+
+
+def test_an_option_lets_a_scalar_be_the_condition_of_while_loop():
+    lang = speaker("0.7", while_scalar="allow")
+
+    def loop(count):
+        def body(s):
+            count()
+            return s - 1
+
+        lang.nl.while_loop(scalar(lang, 3), body)
+
+    assert counted(lang, loop) == 3
 
 
 def test_changes_are_errors_where_an_option_says_so(ramp):

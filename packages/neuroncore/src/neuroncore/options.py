@@ -218,6 +218,31 @@ class Options:
     every version takes one, and 0.2's parameter takes nothing else (there it is always allowed).
     "allow": the number is the only thing it can mean; "reject": the guide's word."""
 
+    scalar_as_register: Literal["reject", "allow"] = "reject"
+    """An NkiScalar, such as the variable of nl.fori_loop, as source of register_store and
+    register_move, from 0.7 on: no page that could be read says that they take one. "reject": an
+    error, scalar_store writes it; "allow": as a register that holds the same number."""
+
+    while_scalar: Literal["reject", "allow"] = "reject"
+    """An NkiScalar as condition of nl.while_loop, from 0.7 on: its page could be read for 0.6 only,
+    which had registers alone. "reject": an error; "allow": the body gets a scalar and returns
+    one."""
+
+    scalar_operators: Literal["documented", "integer"] = "documented"
+    """Operators of NkiScalar. Its page names +, -, * and unary minus, and does not say that the
+    list is complete. "documented": these; "integer": also //, %, <<, >>, &, | and ^, as Python
+    computes them, wrapped to the scalar's width."""
+
+    scalar_operands: Literal["reject", "wrap"] = "reject"
+    """The other side of an NkiScalar's operator: an int outside of the dtype's range, a bool, a
+    scalar of the other width. Its page documents an int and a scalar of one dtype. "reject": an
+    error; "wrap": the low bits of it that the scalar has."""
+
+    grid_steps: Literal["reject", "allow"] = "reject"
+    """Slices with a step of a tile or block grid (`grid[::2, 0]`), from 0.7 on: the page of
+    nl.empty_like names them in passing, and no page of a grid that could be read shows one.
+    "reject": an error; "allow": every step-th cell."""
+
     loop_state: Literal["warn", "error", "ignore"] = "warn"
     """Python objects that the body of a device loop changes, from 0.7 on: Python runs the body once
     while the kernel is traced, so that they have the value of one run, here as on the device. No

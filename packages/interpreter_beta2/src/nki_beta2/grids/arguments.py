@@ -122,8 +122,8 @@ def cell_at(item: Any, count: int) -> int:
     return number
 
 
-def cells_at(item: slice, count: int) -> slice:
-    """A slice of `count` cells with its bounds and a positive step."""
+def cells_at(item: slice, count: int, takes_steps: bool) -> slice:
+    """A slice of `count` cells with its bounds and a positive step; of 1 without `takes_steps`."""
     default = (0, count, 1)
     parts = zip((item.start, item.stop, item.step), default, strict=True)
     start, stop, step = (n if given is None else _whole(given) for given, n in parts)
@@ -132,6 +132,12 @@ def cells_at(item: slice, count: int) -> slice:
             "a slice of cells is outside the grid", RULE,
             f"0 <= start < stop <= {count} and step >= 1", item,
             hint="clamp the bound with min(…)",
+        )  # fmt: skip
+    if step > 1 and not takes_steps:
+        raise GridAccessError(
+            f"a slice of a grid with a step of {step}", RULE, "a step of 1", item,
+            hint="index the cells one by one; Options.grid_steps='allow' takes steps, which the "
+            "page of nl.empty_like names and no page of grids shows",
         )  # fmt: skip
     return slice(start, stop, step)
 

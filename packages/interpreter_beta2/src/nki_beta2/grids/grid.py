@@ -120,7 +120,11 @@ class NkiGrid:
         sizes = self._layout.untiled
         slabs = [slab_at(items.pop(0), n, dim) for dim, n in enumerate(sizes)]
         layout = self._layout.slab(tuple(slabs)) if slabs else self._layout
-        axes = [axis if axis.is_indexed else _along(axis, items.pop(0)) for axis in self._axes]
+        takes_steps = layout.tensor.core.options.grid_steps == "allow"
+        axes = [
+            axis if axis.is_indexed else _along(axis, items.pop(0), takes_steps)
+            for axis in self._axes
+        ]
         return self.made(layout, axes)
 
     def __iter__(self) -> NoReturn:
@@ -161,8 +165,8 @@ def _times(shape: tuple[int, ...]) -> str:
     return "×".join(map(str, shape)) or "1"
 
 
-def _along(axis: Axis, item: Any) -> Axis:
+def _along(axis: Axis, item: Any, takes_steps: bool) -> Axis:
     """What an item of a key selects of an axis."""
     if isinstance(item, slice):
-        return axis.cut(cells_at(item, len(axis.cells)))
+        return axis.cut(cells_at(item, len(axis.cells), takes_steps))
     return axis.at(cell_at(item, len(axis.cells)))

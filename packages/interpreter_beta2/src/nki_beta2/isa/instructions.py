@@ -21,7 +21,7 @@ from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.isa.functions import Handle, handle_of, make_function
 from neuroncore.machine.launch import running
 from neuroncore.machine.loop_trace import act
-from neuroncore.machine.registers import RULE, TracedRegister, VirtualRegister
+from neuroncore.machine.registers import RULE, DeviceNumber, TracedRegister, VirtualRegister
 from neuroncore.machine.scalars import NkiScalar
 from neuroncore.machine.tile_size import machine_in_force
 from neuroncore.memory import View
@@ -122,11 +122,11 @@ def registers(language: Language, machine: Mapping[str, Callable[..., Any]]) -> 
 
     def move(dst: Any, src: Any) -> None:
         dst = _register(dst, "dst", "register_move")
-        if isinstance(src, VirtualRegister) and language.version >= (0, 3):
+        if isinstance(src, NkiScalar):
+            src = _register(src, "src", "register_move")
+        if isinstance(src, DeviceNumber) and language.version >= (0, 3):
             dst.copy_from(src)
             return
-        if isinstance(src, NkiScalar):
-            _register(src, "src", "register_move")
         if language.version >= (0, 3) and dst.options.register_constant == "reject":
             raise _constant(src)
         try:
@@ -209,11 +209,14 @@ def _constant(value: Any) -> SignatureError:
     )  # fmt: skip
 
 
-def _register(value: Any, operand: str, function: str) -> VirtualRegister:
+def _register(value: Any, operand: str, function: str) -> Any:
+    """A register, or a scalar to be read where an option takes it. Raises SignatureError."""
     if isinstance(value, VirtualRegister):
         return value
     hint = "nisa.register_alloc makes one"
     if isinstance(value, NkiScalar):
+        if operand == "src" and value.options.scalar_as_register == "allow":
+            return value
         hint = "nisa.scalar_store writes a scalar; a loop with a register as bound counts in one"
     raise SignatureError(
         f"{operand} cannot be a {type(value).__name__}", expected="a register",

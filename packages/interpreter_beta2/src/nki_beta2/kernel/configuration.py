@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from neuroncore.errors import AttributeValueError, LaunchError, UnsupportedError
+from neuroncore.errors import AttributeValueError, LaunchError, SignatureError, UnsupportedError
 from neuroncore.instructions import warn_at_kernel
 from neuroncore.machine.launch import running
 from neuroncore.notes import note_without_effect
@@ -28,6 +29,18 @@ class AddressRotation(enum.Enum):
 
 class _Config:
     """Fields of documented types; values other than the defaults are noted once."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Raises SignatureError for a field that the class does not have."""
+        known = [field.name for field in fields(cls)]  # type: ignore[bad-argument-type]
+        for name in kwargs.keys() - known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise SignatureError(
+                f"{cls.__name__} has no field {name}", expected=", ".join(known), got=name,
+                hint=f"did you mean {near[0]}?" if near else None, operand=name,
+                rule=f"{_RULE}.{cls.__name__}",
+            )  # fmt: skip
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[bad-argument-type]

@@ -134,12 +134,15 @@ def check_result(value: Any, place: Place | None = None) -> None:
         )  # fmt: skip
 
 
-def condition_of(value: Any, source: str) -> VirtualRegister:
-    """The register that nl.while_loop tests. Raises SignatureError for anything else."""
+def condition_of(value: Any, source: str) -> VirtualRegister | NkiScalar:
+    """The number that nl.while_loop tests: a register, or a scalar where an option takes it.
+    Raises SignatureError for anything else."""
     if isinstance(value, VirtualRegister):
         return value
     hint = "nisa.register_alloc makes one"
     if isinstance(value, NkiScalar):
+        if value.options.while_scalar == "allow":
+            return value
         hint = "no document shows a scalar as condition: load the tensor with nisa.register_load"
     raise SignatureError(
         f"{source} gives nl.while_loop a {type(value).__name__}", expected="a register",
@@ -160,10 +163,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
     by_register = any(isinstance(bound, VirtualRegister) for bound in (lower, upper)) or is_parsed(
         core.options
     )
-    variable = LoopRegister(core) if by_register else NkiScalar(core)
     check_body(what, body_fun, 2, place)
     state = CapturedState(body_fun)
     with traced(core) as trace, launch.turn(what, place):
+        variable = LoopRegister(core) if by_register else NkiScalar(core)
         check_result(body_fun(variable), place)
     report_changes(core, state, what, place)
 

@@ -3,15 +3,22 @@
 A body is run once by Python and in every turn by the device, so that a counter or a list that it
 changes has the value of one run. `CapturedState` notes variables of outer functions and globals
 before a body is run; the objects in them are compared to a depth of `DEPTH`, up to `MOST` values.
+A random generator is one of them, also where a body calls a function of a module that draws from
+it. Functions whose value is another one in each call, such as clocks, change nothing: a body that
+names one is enough.
 """
 
 from __future__ import annotations
 
 import dis
+import pickle
+import random
+import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
-from operator import length_hint
+from functools import lru_cache, partial
+from operator import attrgetter, length_hint
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -22,15 +29,25 @@ DEPTH = 4
 MOST = 2000
 _ATOMS = (int, float, complex, str, bytes, bool, type(None))
 _ABSENT = "nothing"
+_SHARED_GENERATORS = {"random": "random", "numpy.random": "rand", "numpy": "random.rand"}
+"""Modules that draw from a generator of their own: a function that is a method of it."""
+_GENERATOR_MODULES = ("random", "numpy.random")
+_CLOCKS = {
+    "time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter",
+    "time.perf_counter_ns", "time.process_time", "time.process_time_ns", "posix.urandom",
+    "nt.urandom", "uuid.uuid1", "uuid.uuid4", "datetime.datetime.now",
+    "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today",
+    "secrets.token_bytes", "secrets.token_hex", "secrets.randbelow",
+}  # fmt: skip
+"""Functions whose value is another one in each call."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A variable of the kernel, or an element of one, that a body changed."""
+    """What a body did to a variable of the kernel, or to an element of one."""
 
-    name: str
-    before: str
-    after: str
+    what: str
+    got: str
     place: Place | None
 
 
@@ -49,13 +66,24 @@ class CapturedState:
         return found
 
     def changes(self) -> list[StateChange]:
-        """What differs from the beginning; of an object that grew the object, not its elements."""
+        """What differs from the beginning; of an object that grew the object, not its elements.
+        Then the functions that the body names and whose value differs from call to call.
+        """
         before, after = self._before, self._values()
         differing = [n for n in before.keys() | after.keys() if before.get(n) != after.get(n)]
         names = sorted(n for n in differing if not any(_is_part(n, o) for o in differing))
         return [
-            StateChange(n, _shown(before, n), _shown(after, n), self._place(_variable(n)))
+            StateChange(
+                f"{n} is changed",
+                f"{_shown(before, n)} before the loop, {_shown(after, n)} after it",
+                self._place(_variable(n)),
+            )
             for n in names
+        ] + [
+            StateChange(
+                f"{n}() is called", "one value for all turns", self._place(n.partition(".")[0])
+            )
+            for n in sorted(set(_clocks(self._functions)))
         ]
 
     def _place(self, variable: str) -> Place | None:
@@ -80,6 +108,8 @@ def _functions(body: Any, seen: set[int] | None = None) -> Iterator[FunctionType
     seen = set() if seen is None else seen
     while isinstance(body, partial):
         body = body.func
+    if _generator_of(body) is not None:
+        return
     body = getattr(body, "__func__", getattr(body, "function", body))
     if not isinstance(body, FunctionType) or id(body) in seen or _is_ours(body):
         return
@@ -109,6 +139,34 @@ def _variables(functions: Sequence[FunctionType]) -> Iterator[tuple[str, Any]]:
             yield name, function.__globals__[name]
 
 
+def _clocks(functions: Sequence[FunctionType]) -> Iterator[str]:
+    """How functions write the ones of `_CLOCKS` that they name: `time.time`, `now`."""
+    roots = dict(_variables(functions))
+    for path in {path for function in functions for path in _paths(function.__code__)}:
+        value = roots.get(path[0])
+        for name in path[1:]:
+            is_open = isinstance(value, (ModuleType, type)) and not _is_ours(value)
+            value = vars(value).get(name) if is_open else None
+        owner = getattr(value, "__objclass__", getattr(value, "__self__", None))
+        module = getattr(value, "__module__", None) or getattr(owner, "__module__", "")
+        if f"{module}.{getattr(value, '__qualname__', '')}" in _CLOCKS:
+            yield ".".join(path)
+
+
+@lru_cache(maxsize=512)
+def _paths(code: CodeType) -> frozenset[tuple[str, ...]]:
+    """The variables of others that code reads, each with the attributes that follow it."""
+    found: set[tuple[str, ...]] = set()
+    path: tuple[str, ...] = ()
+    for one in _codes(code):
+        for i in dis.get_instructions(one):
+            is_attribute = i.opname in ("LOAD_ATTR", "LOAD_METHOD") and path
+            is_root = i.opname in ("LOAD_GLOBAL", "LOAD_DEREF")
+            path = (*(path if is_attribute else ()), i.argval) if is_attribute or is_root else ()
+            found.add(path)
+    return frozenset(found - {()})
+
+
 def _codes(code: CodeType) -> Iterator[CodeType]:
     yield code
     for constant in code.co_consts:
@@ -123,6 +181,11 @@ def _is_ours(value: Any) -> bool:
 
 def _note(found: dict[str, object], name: str, value: Any, depth: int) -> None:
     """Write down a value and what it holds, each under its path."""
+    generator = _generator_of(value)
+    if generator is not None:
+        state = zlib.crc32(pickle.dumps(generator))
+        found[f"{name} (a random generator)"] = (type(generator), f"state {state:08x}", None)
+        return
     if len(found) >= MOST or isinstance(value, (ModuleType, type)):
         return
     if isinstance(value, _ATOMS):
@@ -133,6 +196,17 @@ def _note(found: dict[str, object], name: str, value: Any, depth: int) -> None:
         return
     for path, element in _elements(value):
         _note(found, f"{name}{path}", element, depth - 1)
+
+
+def _generator_of(value: Any) -> Any:
+    """The random generator that a value is, or that a module or function draws from."""
+    if isinstance(value, ModuleType):
+        method = _SHARED_GENERATORS.get(value.__name__)
+        value = attrgetter(method)(value) if method else None
+    value = getattr(value, "__self__", value)
+    kind = type(value)
+    is_generator = kind.__module__.startswith(_GENERATOR_MODULES) and hasattr(value, "random")
+    return value if is_generator and not isinstance(value, random.SystemRandom) else None
 
 
 def _count(value: Any) -> int | None:
@@ -159,7 +233,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def _variable(name: str) -> str:
-    return name.partition("[")[0].partition(".")[0].partition("{")[0]
+    return re.split(r"[\[.{ ]", name, maxsplit=1)[0]
 
 
 def _is_part(name: str, other: str) -> bool:

@@ -119,13 +119,17 @@ class LoopTrace(Watcher):
         self._actions: list[Action] = []
         self._made: dict[int, _Allocation] = {}
         self._inner: list[LoopTrace] = []
+        self.is_open = True
+        """Whether its body is traced now, or a turn of it runs."""
         if isinstance(outer, LoopTrace):
             outer._inner.append(self)
 
     def run(self) -> None:
         """One turn."""
+        self.is_open = True
         for action in self._actions:
             action()
+        self.is_open = False
 
     def end(self) -> None:
         """The loop is over: what its body made is undefined from now on."""
@@ -224,6 +228,7 @@ def traced(core: NeuronCore) -> Iterator[LoopTrace]:
         yield trace
     finally:
         core.tracing, core.watchers = before
+        trace.is_open = False
 
 
 @contextmanager
@@ -268,9 +273,8 @@ def report_changes(core: NeuronCore, state: CapturedState, loop: str, at: Place 
     for change in state.changes():
         place = change.place or at
         for watcher in core.watchers:
-            watcher.state_changed(loop, change.name, place)
-        what = f"{change.name} is changed in the body of {loop}, which Python runs once"
-        got = f"{change.before} before the loop, {change.after} after it"
+            watcher.state_changed(loop, change.what, place)
+        what, got = f"{change.what} in the body of {loop}, which Python runs once", change.got
         if core.options.loop_state == "error":
             raise UnsupportedError(
                 what, expected="state in tensors", got=got, place=place, rule=RULE,

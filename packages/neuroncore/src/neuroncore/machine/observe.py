@@ -109,9 +109,9 @@ class Watcher:
     def iteration(self, loop: str, place: Place | None) -> None:
         """A program begins an iteration of the device loop at a place."""
 
-    def state_changed(self, loop: str, name: str, place: Place | None) -> None:
-        """The body of a device loop changed a Python object, which `name` leads to from a variable
-        of the kernel (`count[0]`), at a place. Python runs the body once (NKI 0.7)."""
+    def state_changed(self, loop: str, what: str, place: Place | None) -> None:
+        """The body of a device loop did to a Python object what differs from turn to turn
+        (`count[0] is changed`), at a place. Python runs the body once (NKI 0.7)."""
 
     def wrapped(self, dtype: DType, place: Place | None) -> None:
         """The sum, difference or product of scalars at a place did not fit their dtype."""
@@ -132,6 +132,7 @@ class Tracing(Protocol):
 
     watchers: tuple[Watcher, ...]
     names: dict[str, Place | None]
+    is_open: bool
 
     def note_instruction(
         self, event: Event, execute: Callable[..., Any], operands: Iterable[Any]

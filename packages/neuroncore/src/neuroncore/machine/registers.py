@@ -17,12 +17,14 @@ from neuroncore.errors import (
     DeviceValueError,
     EndlessLoopError,
     FrozenRegisterError,
+    UndefinedError,
     UnsupportedError,
 )
 from neuroncore.instructions import warn_at_kernel
 from neuroncore.instructions.registers import register_dtype
 from neuroncore.machine.core import NeuronCore
 from neuroncore.machine.loop_trace import act, untraced
+from neuroncore.machine.observe import Tracing
 from neuroncore.memory import View
 from neuroncore.options import Options
 from neuroncore.source_location import Place, find_place
@@ -43,7 +45,10 @@ def endless(turns: int, expected: str, place: Place | None) -> EndlessLoopError:
 class DeviceNumber:
     """A number that the device holds: a (1, 1) tensor once an instruction uses it as one."""
 
-    __slots__ = ("_bits", "_core", "_dtype", "_known")
+    kind = "scalar"
+    """What messages call it."""
+
+    __slots__ = ("_bits", "_core", "_dtype", "_known", "_loop")
 
     def __init__(self, core: NeuronCore, dtype: DType, known: int | None = None) -> None:
         self._core = core
@@ -51,10 +56,23 @@ class DeviceNumber:
         self._known = known
         """What it holds, where that is a compile-time number."""
         self._dtype = dtype
+        self._loop: Tracing | None = None
+        """The loop that alone has it: its variable, and the scalars that its body computes."""
+
+    def reject_after_loop(self) -> None:
+        """Raise UndefinedError for a number of a body that is used after its loop."""
+        if self._loop is not None and not self._loop.is_open:
+            raise UndefinedError(
+                f"a {self.kind} of a loop's body is used after the loop", got=repr(self),
+                expected="a number made before the loop, or after it",
+                hint="store it in the body, into a tensor made before the loop, and load that here",
+                rule="NKI 0.7: loops on the device, values of the body",
+            )  # fmt: skip
 
     @property
     def cell(self) -> View:
         """It as a (1, 1) tensor of what it holds."""
+        self.reject_after_loop()
         if self._bits is None:
             with untraced(self._core):
                 self._bits = self._new_cell()
@@ -78,6 +96,7 @@ class DeviceNumber:
 
     def value_as(self, dtype: DType) -> int | float:
         """The number that it holds now, of the dtype that it has at one line of the kernel."""
+        self.reject_after_loop()
         if self._known is not None:
             return self._known
         self._core.need_values()
@@ -114,6 +133,7 @@ class VirtualRegister(DeviceNumber):
     A `frozen` one, the variable of a dynamic loop, cannot be written.
     """
 
+    kind = "register"
     __slots__ = ("_turns", "frozen")
 
     def __init__(self, state: Any = None, frozen: bool = False) -> None:
@@ -182,7 +202,7 @@ class VirtualRegister(DeviceNumber):
 
         act(self._core, store)
 
-    def copy_from(self, other: VirtualRegister) -> None:
+    def copy_from(self, other: DeviceNumber) -> None:
         """Let it hold what another one holds."""
         source = other.cell
         cell = self.to_write(source.dtype)
@@ -243,6 +263,10 @@ class LoopRegister(TracedRegister):
 
     __slots__ = ()
 
+    def __init__(self, state: Any = None) -> None:
+        super().__init__(state)
+        self._loop = state.tracing
+
     def to_write(self, dtype: DType) -> View:
         """The cell for a number of `dtype`; what is written holds until the turn ends."""
         warn_at_kernel(
@@ -254,11 +278,11 @@ class LoopRegister(TracedRegister):
 
 def without_value(what: str, number: DeviceNumber) -> DeviceValueError:
     """What is raised where Python needs a number that only the device has."""
-    kind, hint = "scalar", "use it as bound of nl.fori_loop or as scalar_offset"
+    hint = "use it as bound of nl.fori_loop or as scalar_offset"
     if isinstance(number, VirtualRegister):
-        kind, hint = "register", "nl.while_loop replaces `while register:` of NKI up to 0.6"
+        hint = "nl.while_loop replaces `while register:` of NKI up to 0.6"
     return DeviceValueError(
-        f"{what} of a {kind}", expected="a compile-time value", got=repr(number),
+        f"{what} of a {number.kind}", expected="a compile-time value", got=repr(number),
         hint=f"the device alone has it: {hint}",
         rule="NKI 0.7: values of the device in Python's control flow",
     )  # fmt: skip

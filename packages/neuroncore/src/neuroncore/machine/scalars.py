@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from operator import add, mul, sub
+from operator import add, and_, floordiv, lshift, mod, mul, or_, rshift, sub, xor
 from typing import Any, NoReturn
+
+import numpy as np
 
 from neuroncore.errors import (
     AttributeValueError,
     DeviceValueError,
     DTypeError,
     SignatureError,
+    UndefinedError,
     UnsupportedError,
 )
 from neuroncore.instructions.scalars import SCALARS
@@ -37,6 +40,7 @@ class NkiScalar(DeviceNumber):
     +, - and * take another scalar of its dtype, or an int; - also stands before it.
     """
 
+    __array_ufunc__ = None  # NumPy's integers leave their operators to this class
     __slots__ = ("is_comparison",)
 
     def __init__(
@@ -48,6 +52,7 @@ class NkiScalar(DeviceNumber):
                 hint="scalar = nisa.scalar_load(t), of a (1, 1) tensor", rule=RULE,
             )  # fmt: skip
         super().__init__(state, dtype or int32)
+        self._loop = state.tracing
         self.is_comparison = is_comparison
 
     @property
@@ -69,6 +74,17 @@ class NkiScalar(DeviceNumber):
                 rule=f"{RULE}, comparisons",
             )  # fmt: skip
 
+    def copy(self) -> NkiScalar:
+        """Another scalar that holds the same."""
+        other = NkiScalar(self._core, self._dtype)
+        other.copy_from(self)
+        return other
+
+    def copy_from(self, other: DeviceNumber) -> None:
+        """Let it hold what another one holds."""
+        read = self._reading(other)
+        act(self._core, lambda: self.become(read()))
+
     # -- arithmetic -------------------------------------------------------------------------------
 
     def _combined(self, left: Any, right: Any, combine: Callable[[int, int], int]) -> NkiScalar:
@@ -77,7 +93,10 @@ class NkiScalar(DeviceNumber):
         place = find_place()
 
         def compute() -> None:
-            exact = combine(first(), second())
+            try:
+                exact = combine(first(), second())
+            except (ZeroDivisionError, ValueError) as wrong:
+                raise UndefinedError(str(wrong), got=repr(self), rule=RULE) from None
             number = wrapped(exact, self._dtype)
             for watcher in self._core.watchers if number != exact else ():
                 watcher.wrapped(self._dtype, place)
@@ -88,29 +107,32 @@ class NkiScalar(DeviceNumber):
 
     def _reading(self, operand: Any) -> Callable[[], int]:
         """What gives an operand when the device computes. Raises for other types and widths."""
+        wraps = self.options.scalar_operands == "wrap"
         if isinstance(operand, NkiScalar):
             operand._reject_comparison()
-            if operand.dtype is not self.dtype:
+            operand.reject_after_loop()
+            if operand.dtype is not self.dtype and not wraps:
                 raise DTypeError(
                     f"a scalar of {self.dtype} with one of {operand.dtype}",
                     expected="two scalars of one dtype", got=repr(operand), rule=RULE,
                     hint="load both from tensors of the wider dtype",
                 )  # fmt: skip
-            return lambda: int(operand.value)
-        if type(operand) is not int:
+            return lambda: wrapped(int(operand.value), self.dtype)
+        if not _is_integer(operand, takes_bool=wraps):
             raise AttributeValueError(
                 f"a scalar with a {type(operand).__name__}",
                 expected=f"an int, or a scalar of {self.dtype}", got=repr(operand)[:80],
                 hint="nisa.register_store and nisa.scalar_load bring the number of a register"
                 if isinstance(operand, VirtualRegister) else None, rule=RULE,
             )  # fmt: skip
-        if operand != wrapped(operand, self.dtype):
+        number = wrapped(int(operand), self.dtype)
+        if operand != number and not wraps:
             raise AttributeValueError(
                 f"{operand} is not a number of {self.dtype}",
                 expected=f"{int(self.dtype.min)} to {int(self.dtype.max)}", got=str(operand),
                 rule=RULE,
             )  # fmt: skip
-        return lambda: operand
+        return lambda: number
 
     def __add__(self, other: Any) -> NkiScalar:
         return self._combined(self, other, add)
@@ -150,6 +172,12 @@ class NkiScalar(DeviceNumber):
         return f"<{'comparison of scalars' if self.is_comparison else 'scalar'}, {self._dtype}>"
 
 
+def _is_integer(operand: Any, takes_bool: bool) -> bool:
+    if isinstance(operand, (bool, np.bool_)):
+        return takes_bool
+    return isinstance(operand, (int, np.integer))
+
+
 def wrapped(number: int, dtype: DType) -> int:
     """A number in the bits of a signed integer dtype."""
     half = 1 << dtype.bits - 1
@@ -170,8 +198,15 @@ def _comparison(symbol: str) -> Callable[[NkiScalar, Any], NkiScalar]:
     return compare
 
 
-def _unsupported(symbol: str) -> Callable[..., NoReturn]:
-    def operate(self: NkiScalar, *others: Any) -> NoReturn:
+def _undocumented(
+    symbol: str, combine: Callable[[int, int], int] | None = None, reflected: bool = False
+) -> Callable[..., NkiScalar]:
+    """An operator that no page names; `combine`: what Options.scalar_operators="integer" gives."""
+
+    def operate(self: NkiScalar, *others: Any) -> NkiScalar:
+        if combine is not None and self.options.scalar_operators == "integer":
+            left, right = (*others, self) if reflected else (self, *others)
+            return self._combined(left, right, combine)
         raise UnsupportedError(
             f"{symbol} of a scalar", expected="+, - or *", got=repr(self),
             hint="compute it in a (1, 1) tensor with nisa.tensor_scalar and load that",
@@ -182,19 +217,20 @@ def _unsupported(symbol: str) -> Callable[..., NoReturn]:
 
 
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_UNDOCUMENTED = {
-    "floordiv": "//", "truediv": "/", "mod": "%", "divmod": "divmod()", "pow": "**",
-    "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^",
+_UNDOCUMENTED: dict[str, tuple[str, Callable[[int, int], int] | None]] = {
+    "floordiv": ("//", floordiv), "truediv": ("/", None), "mod": ("%", mod),
+    "divmod": ("divmod()", None), "pow": ("**", None), "lshift": ("<<", lshift),
+    "rshift": (">>", rshift), "and": ("&", and_), "or": ("|", or_), "xor": ("^", xor),
 }  # fmt: skip
 _UNARY = {"__invert__": "~", "__abs__": "abs()", "__round__": "round()", "__pos__": "unary +"}
 
 for _name, _symbol in _COMPARISONS.items():
     setattr(NkiScalar, f"__{_name}__", _comparison(_symbol))
-for _name, _symbol in _UNDOCUMENTED.items():
-    setattr(NkiScalar, f"__{_name}__", _unsupported(_symbol))
-    setattr(NkiScalar, f"__r{_name}__", _unsupported(_symbol))
+for _name, _operator in _UNDOCUMENTED.items():
+    setattr(NkiScalar, f"__{_name}__", _undocumented(*_operator))
+    setattr(NkiScalar, f"__r{_name}__", _undocumented(*_operator, reflected=True))
 for _name, _symbol in _UNARY.items():
-    setattr(NkiScalar, _name, _unsupported(_symbol))
+    setattr(NkiScalar, _name, _undocumented(_symbol))
 
 
 # -- the instructions on scalars as kernels call them ----------------------------------------------

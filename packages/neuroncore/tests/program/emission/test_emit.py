@@ -35,6 +35,16 @@ def rejected(body: str, version: str, **more) -> KernelError:
     return caught.value
 
 
+def test_numbers_of_the_device_are_written_as_scalars():
+    body = "scalar_load(dst=cell[:, :], src=x[:, :])\nscalar_store(dst=x[:, :], src=cell[:, :])"
+    assert emitted(body, "0.7", head="x: int32[1, 1], cell: int32[1, 1]", nki="0.7") == [
+        "nisa.scalar_store(cell, nisa.scalar_load(x))",
+        "nisa.scalar_store(x, nisa.scalar_load(cell))",
+    ]
+    error = rejected(body, "0.6", head="x: int32[1, 1], cell: int32[1, 1]", nki="0.7")
+    assert "scalar_load" in str(error)
+
+
 def test_the_whole_of_a_small_kernel():
     text = emit(program("for i in range(0, 4, 2):\n    t = buffer(float32[128, 16], sbuf)\n"
                         "    dma_copy(dst=t[:, :], src=x[:, 16*i : 16*i + 16])"))  # fmt: skip

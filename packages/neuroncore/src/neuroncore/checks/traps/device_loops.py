@@ -55,11 +55,11 @@ class DeviceLoops(Detector):
             self._read.add(place)
             self._state(loop, place)
 
-    def state_changed(self, loop: str, name: str, place: Place | None) -> None:
+    def state_changed(self, loop: str, what: str, place: Place | None) -> None:
         self._has_changes = True
         self.found(
-            "HW48", f"{name} is changed in the body of {loop}", place, expected=IN_TENSORS,
-            got="a Python object that the body changes",
+            "HW48", f"{what} in the body of {loop}", place, expected=IN_TENSORS,
+            got="Python code that would give another value in each turn",
         )  # fmt: skip
 
     def returned(self, value: Any) -> None:

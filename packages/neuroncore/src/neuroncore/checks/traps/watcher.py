@@ -65,9 +65,9 @@ class Traps(Watcher):
         for detector in self._detectors:
             detector.iteration(loop, place)
 
-    def state_changed(self, loop: str, name: str, place: Place | None) -> None:
+    def state_changed(self, loop: str, what: str, place: Place | None) -> None:
         for detector in self._detectors:
-            detector.state_changed(loop, name, place)
+            detector.state_changed(loop, what, place)
 
     def wrapped(self, dtype: DType, place: Place | None) -> None:
         for detector in self._detectors:

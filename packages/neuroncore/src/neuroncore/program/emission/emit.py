@@ -28,6 +28,7 @@ from neuroncore.enums import (
 from neuroncore.errors import KernelError, LaunchError, UnsupportedError
 from neuroncore.instructions import Instruction
 from neuroncore.integers.affine import Affine
+from neuroncore.machine.scalars import SCALAR_FUNCTIONS
 from neuroncore.program.emission.constant_arrays import (
     MODULES,
     array_names,
@@ -217,18 +218,29 @@ class _Writer:
             raise self.cannot(
                 call.instruction, f"it is part of NKI {span(having)}" if having else None, call
             )
+        if call.instruction in SCALAR_FUNCTIONS:
+            return self.scalar_call(call)
         self.say_everything(call, found)
-        parts = []
+        return f"nisa.{call.instruction}", list(self.arguments(call, found))
+
+    def scalar_call(self, call: Call) -> tuple[str, list[str]]:
+        """A load or store of a scalar: kernels name the scalar, programs the cell behind it."""
+        dst, src = (self.value(call.operands[name]) for name in ("dst", "src"))
+        return "nisa.scalar_store", [dst, f"nisa.scalar_load({src})"]
+
+    def arguments(self, call: Call, found: Signature) -> Iterator[str]:
+        """What is written between the parentheses, without defaults."""
+        shown_before = 0
         for position, param in enumerate(found.params):
             value = self.argument(call, param)
             if not param.required and self.is_default(
                 call.record, param.field, value, param.default
             ):
                 continue
-            by_position = position < BY_POSITION and position == len(parts)
+            by_position = position < BY_POSITION and position == shown_before
+            shown_before += 1
             shown = self.value(value)
-            parts.append(shown if by_position else f"{param.name}={shown}")
-        return f"nisa.{call.instruction}", parts
+            yield shown if by_position else f"{param.name}={shown}"
 
     def argument(self, call: Call, param: Param) -> Any:
         """What the call gives for a parameter."""
