@@ -289,3 +289,16 @@ def test_the_same_function_gives_the_same_source():
         return compile(lambda x: x * np.sin(table), "f32[40, 8]").source
 
     assert source() == source()
+
+
+@pytest.mark.parametrize("shape", [(8,), (1, 8), (4, 8), (2, 4, 8)])
+@pytest.mark.parametrize("axis", [-1, 0, None])
+def test_extremes_of_arrays_scaled_by_one_number_of_any_shape(shape, axis, normal, lowers):
+    scale = np.full(shape, 0.25, np.float32)
+    for x in (normal(4, 8), normal(8), normal(4, 1)):
+        lowers(lambda x: (x * scale).max(axis), x)
+        lowers(lambda x: (x * scale).min(axis, keepdims=True), x)
+
+
+def test_a_constant_of_several_batches_times_one_matrix(normal, lowers):
+    lowers(lambda x: (np.full((2, 3, 4), 3, np.float32) @ x).sum(-1), normal(4, 4))

@@ -25,7 +25,9 @@ def in_machine_terms(graph: Graph) -> Graph:
     v2 = multiply(x0, 0.125); v3 = max(v2)   →   v2 = max(x0); v3 = multiply(v2, 0.125)
     v1 = matmul(…); where(m, multiply(v1, 0.125), -1e9)   →   multiply(where(m, v1, -8e9), 0.125)
     """
-    return flatten(renumbered(rewrite(graph, RULES)))
+    rewritten = renumbered(rewrite(graph, RULES))
+    flat = flatten(rewritten)
+    return flat if flat is rewritten else rewrite(flat, RULES[:1])  # views of constants
 
 
 # ----------------------------------------------------------------------- constants
@@ -78,8 +80,15 @@ def _is_positive(m: Match) -> bool:
     return m.dtype.is_float and float(m.number("c")) > 0
 
 
+def _is_max_of_scaled(m: Match) -> bool:
+    """The axes belong to what is scaled, not to a larger constant."""
+    return _is_positive(m) and m.spec(m["x"]).shape == m.spec(m.root.operands[0]).shape
+
+
 def _scale_after_max(m: Match) -> str:
-    return m.shaped(m.emit("multiply", m.emit(m.root.op, m["x"], **m.root.attrs), m["c"]))
+    """By the number: an array of it may have the axes that are reduced."""
+    scale = m.fill(m.number("c"), m.dtype)
+    return m.emit("multiply", m.emit(m.root.op, m["x"], **m.root.attrs), scale)
 
 
 def _unscaled(m: Match) -> np.float32 | None:
@@ -139,7 +148,7 @@ RULES: tuple[RewriteRule, ...] = (
     ),
     RewriteRule(
         "max_of_scaled", of("max", of("multiply", "x", Constant_("c"))), _scale_after_max,
-        _is_positive,
+        _is_max_of_scaled,
     ),
     RewriteRule(
         "choice_of_scaled", of("where", "m", of("multiply", "x", Constant_("c")), Constant_("n")),

@@ -141,6 +141,8 @@ def _product_dtype(dtypes: tuple[DType, ...], attrs: Mapping[str, Any]) -> DType
         raise mismatch(f"{dtype} operands", expected="numbers")
     if dtype.is_integer and attrs["dtype"] is not dtype:
         raise mismatch(f"{dtype} gives {dtype}", expected=f"dtype={dtype}")
+    if dtype.is_float and not attrs["dtype"].is_float:
+        raise mismatch(f"{dtype} gives {attrs['dtype']}", expected="a float dtype")
     return given_dtype(dtypes, attrs)
 
 
