@@ -1,8 +1,9 @@
 """A process that imports what every job needs once, and forks a child for each job.
 
 Run as `python -m nki_migrate.verify.fork_server`. A request is a line of JSON on stdin,
-`[FOLDER, MEBIBYTES]`; the answers are `[FOLDER, "began", PID]` and `[FOLDER, "ended", STATUS]` on
-stdout, where a status is a return code as `subprocess` has it. Every job ends with stdin.
+`[FOLDER, MEBIBYTES]`; the answers are `[FOLDER, "began", PID]`, `[FOLDER, "tried", TEXT]` for what
+the job may not do, and `[FOLDER, "ended", STATUS]` on stdout, where a status is a return code as
+`subprocess` has it. Every job ends with stdin.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import json
 import os
 import select
 import signal
+import socket
 import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from nki_migrate.verify.child import limit_memory, main, preload
+from nki_migrate.verify.confinement import Supervisor, confine, die_with_parent
 from nki_migrate.verify.job import read_job
 
 LOG = "log.txt"
@@ -28,6 +31,7 @@ class _Server:
         self._answers = os.dup(1)
         os.dup2(2, 1)  # what an import prints is not an answer
         self._folders: dict[int, str] = {}
+        self._supervisors: dict[int, Supervisor] = {}
         self._wake, self._wakened = os.pipe()
         os.set_blocking(self._wakened, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -37,7 +41,12 @@ class _Server:
         """Answer requests until stdin is closed; then kill the jobs that run."""
         rest = b""
         while True:
-            ready, _, _ = select.select([0, self._wake], [], [])
+            watched = {
+                s.descriptor: pid for pid, s in self._supervisors.items() if s.descriptor >= 0
+            }
+            ready, _, _ = select.select([0, self._wake, *watched], [], [])
+            for descriptor in watched.keys() & {*ready}:
+                self._attend(watched[descriptor])
             if self._wake in ready:
                 os.read(self._wake, 4096)
                 self._reap()
@@ -54,26 +63,43 @@ class _Server:
     def _fork(self, folder: str, mebibytes: int) -> None:
         preload(read_job(Path(folder)))
         gc.freeze()
+        server = os.getpid()
+        ours, theirs = socket.socketpair()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS survive a fork
             pid = os.fork()
         if not pid:
-            self._become_job(folder, mebibytes)
+            ours.close()
+            self._become_job(folder, mebibytes, server, theirs)
+        theirs.close()
+        self._supervisors[pid] = Supervisor(Path(folder), pid, ours)
         with suppress(PermissionError, ProcessLookupError):  # it has done so itself, or is gone
             os.setpgid(pid, pid)
         self._folders[pid] = folder
         self._answer(folder, "began", pid)
 
-    def _become_job(self, folder: str, mebibytes: int) -> None:
+    def _attend(self, pid: int) -> None:
+        """Decide what a job waits for."""
+        attempt = self._supervisors[pid].attend()
+        if attempt:
+            self._answer(self._folders[pid], "tried", attempt)
+
+    def _become_job(
+        self, folder: str, mebibytes: int, server: int, to_supervisor: socket.socket
+    ) -> None:
         status = 1
         try:
+            die_with_parent(server)
             os.setpgid(0, 0)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for descriptor in (self._answers, self._wake, self._wakened):
                 os.close(descriptor)
+            for other in self._supervisors.values():
+                other.close()
             _redirect(Path(folder))
             limit_memory(mebibytes)
+            confine(Path(folder), to_supervisor)
             status = main(Path(folder))
         finally:
             os._exit(status)
@@ -87,6 +113,7 @@ class _Server:
             _kill_group(ended.si_pid)  # before its number is free for another process
             _, status = os.waitpid(ended.si_pid, 0)
             folder = self._folders.pop(ended.si_pid)
+            self._supervisors.pop(ended.si_pid).close()
             self._answer(folder, "ended", os.waitstatus_to_exitcode(status))
 
     def _answer(self, *answer: Any) -> None:
@@ -101,8 +128,9 @@ def _redirect(folder: Path) -> None:
 
 
 def _kill_group(pid: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+    for end in (os.killpg, os.kill):  # a job can leave its group
+        with suppress(ProcessLookupError, PermissionError):
+            end(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """What user code may do to the machine while it is verified: its own scratch folder, nothing else.
 
 A guard against kernels and helpers that write, connect or start programs as a habit, made of
-Python's audit events (PEP 578). It is not a security boundary: compiled code and code that
-circumvents it are not stopped.
+Python's audit events (PEP 578), which names the line that tried. It is not a security boundary:
+what circumvents it is stopped by `confinement` on Linux, and by nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ _PROCESSES = (
     "subprocess.Popen",
     "nki_migrate.fork_exec",
 )
+_C_LIBRARIES = {"ctypes.dlopen": "loads a C library", "ctypes.dlsym": "calls a C function"}
 _HARMLESS_SOCKETS = ("socket.gethostname",)
 
 
@@ -135,8 +136,8 @@ class Guard:
             self._block("uses a socket", event, given)
         elif event in ("os.kill", "os.killpg") and given[0] not in (0, os.getpid()):
             self._block(f"signals process {given[0]}", event, ())
-        elif event == "ctypes.dlopen" and not self._is_a_librarys_doing():
-            self._block("loads a C library", event, given)
+        elif event in _C_LIBRARIES and not self._is_a_librarys_doing():
+            self._block(_C_LIBRARIES[event], event, given)
 
     def _open(self, path: Any, mode: str | None, flags: int) -> None:
         if not flags & _WRITING:

@@ -120,6 +120,10 @@ class Outcome:
         """The same with another reason for stopping."""
         return replace(self, error=error)
 
+    def having_tried(self, attempts: Sequence[str]) -> Outcome:
+        """The same with more that was blocked."""
+        return replace(self, blocked=(*self.blocked, *attempts))
+
 
 def write_result(
     folder: Path,

@@ -1,6 +1,6 @@
-"""Child processes with a wall clock, a memory limit and a process group of their own.
+"""Child processes with a wall clock, a memory limit, few variables and a process group each.
 
-The limits hold the user's code, not an attacker: the child runs with the user's rights.
+What else holds them is `confinement` on Linux and `guard` everywhere.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -26,6 +27,23 @@ DEFAULT_SECONDS = 300.0
 DEFAULT_MEBIBYTES = 8192
 FORKS = sys.platform == "linux"
 """Whether children are forked from a server: elsewhere libraries do not survive a fork."""
+
+ENVIRONMENT = (
+    "PATH", "HOME", "USER", "LANG", "LC_*", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP",
+    "VIRTUAL_ENV", "PYTHON*", "LD_LIBRARY_PATH", "DYLD_*", "SYSTEMROOT", "*_NUM_THREADS",
+    "NKI_*", "NEURON_*", "XDG_CACHE_HOME", "COVERAGE_*",
+)  # fmt: skip
+"""The variables that user code sees: no key, token or address of a proxy."""
+_MOST_ATTEMPTS = 100
+
+
+def allowed_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables among `ENVIRONMENT`."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if any(fnmatchcase(name, pattern) for pattern in ENVIRONMENT)
+    }
 
 
 Progress = Callable[[str], None]
@@ -83,7 +101,8 @@ class Children:
                 timed_out = False
             finally:
                 self._end(process)
-            outcome = read_result(folder)
+            tried = process.tried if isinstance(process, Forked) else ()
+            outcome = read_result(folder).having_tried(tried)
             if timed_out:
                 return outcome.but(
                     f"stopped after {self.limits.seconds:g} s; --timeout allows more"
@@ -134,6 +153,7 @@ class Forked:
     returncode: int | None = None
     began: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
+    tried: list[str] = field(default_factory=list)
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait for the end; the time until the job begins does not count."""
@@ -153,6 +173,7 @@ class _ForkServer:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            env=allowed_environment(os.environ),
         )
         assert self._process.stdout is not None
         self._reader = threading.Thread(
@@ -183,10 +204,18 @@ def _read_answers(answers: IO[bytes], jobs: dict[str, Forked]) -> None:
     with answers:
         for line in answers:
             folder, event, number = json.loads(line)
-            job = jobs[folder] if event == "began" else jobs.pop(folder)
-            _report(job, event, number)
+            if event == "tried":
+                note_attempt(jobs[folder].tried, number)
+            else:
+                _report(jobs[folder] if event == "began" else jobs.pop(folder), event, number)
     for job in list(jobs.values()):
         _report(job, "ended", -signal.SIGKILL)
+
+
+def note_attempt(tried: list[str], text: str) -> None:
+    """Add what a job tried, each once and not without end."""
+    if text not in tried and len(tried) < _MOST_ATTEMPTS:
+        tried.append(text)
 
 
 def _report(job: Forked, event: str, number: int) -> None:
@@ -209,6 +238,7 @@ def _spawned(folder: Path, mebibytes: int) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
             start_new_session=True,
+            env=allowed_environment(os.environ),
         )
 
 

@@ -1,0 +1,211 @@
+"""Hostile kernels that get past the guard in Python: the kernel of the system stops them, and what
+they tried fails the run although they go on to return an equal result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from nki_migrate.verify.job import Job, Outcome
+from nki_migrate.verify.process import FORKS, Children, Limits, allowed_environment
+
+pytestmark = pytest.mark.skipif(not FORKS, reason="confinement is of Linux")
+
+ESCAPES = {
+    "a descriptor of a folder": (
+        "os.open('new', os.O_CREAT | os.O_WRONLY, dir_fd=os.open(outside, os.O_RDONLY))",
+        "writes {}/new (openat)",
+    ),
+    "the C library through pythonapi": (
+        "ctypes.pythonapi.unlink((outside + '/kept').encode())",
+        "calls a C function (ctypes.dlsym 'unlink')",
+    ),
+    "a function that starts processes, from the guard's closure": (
+        "import _posixsubprocess\n"
+        "start = _posixsubprocess.fork_exec.__closure__[0].cell_contents\n"
+        "true = [b'/bin/true']\n"
+        "start(true, true, False, (), None, None, *[-1] * 8, False, False, -1, None, None, None,"
+        " -1, None, False)",
+        "starts a process (clone)",
+    ),
+    "ATTACH of sqlite": (
+        "sqlite3.connect(':memory:').execute(f\"ATTACH '{outside}/new' AS a\")",
+        "writes {}/new (openat)",
+    ),
+    "a device": (
+        "os.mknod(outside + '/new', 0o600)",
+        "makes a device or a pipe (mknodat)",
+    ),
+    "a named pipe": (
+        "os.mkfifo(outside + '/new')",
+        "makes a device or a pipe (mknodat)",
+    ),
+    "a signal to the parent by descriptor": (
+        "signal.pidfd_send_signal(os.pidfd_open(os.getppid()), 9)",
+        "traces a process (pidfd_open)",
+    ),
+    "a signal to the parent by thread": (
+        "guard_off(); os.kill(os.getppid(), 9)",
+        "signals a process (kill)",
+    ),
+    "a socket made by a C class": (
+        "guard_off(); socket.socket(socket.AF_INET, socket.SOCK_STREAM)",
+        "uses a socket (socket)",
+    ),
+    "a program in place of this one": (
+        "guard_off(); os.execv('/bin/true', ['true'])",
+        "starts a process (execve)",
+    ),
+    "a file that is removed": ("guard_off(); os.remove(outside + '/kept')", "removes {}/kept"),
+    "a file that is renamed": (
+        "guard_off(); os.rename(outside + '/kept', 'mine')",
+        "renames {}/kept",
+    ),
+    "a link to outside": (
+        "guard_off(); os.symlink(outside, 'link'); open('link/new', 'w')",
+        "writes {}/new (openat)",
+    ),
+    "a path of this process": (
+        "guard_off(); n = os.open(outside + '/kept', os.O_RDONLY); open(f'/proc/self/fd/{n}', 'w')",
+        "writes {}/kept (openat)",
+    ),
+    "the mode of a file": ("guard_off(); os.chmod(outside + '/kept', 0)", "changes {}/kept"),
+    "no death with the parent": (
+        "guard_off(); ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)",
+        "outlives its parent (prctl)",
+    ),
+    "a higher limit": (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
+        "raises a limit (prlimit64)",
+    ),
+}
+GUARD_OFF = """
+import ctypes, gc, os, signal, socket, sqlite3
+
+def guard_off():
+    "Empties the guard's methods: what is left is the system."
+    guard = next(o for o in gc.get_objects() if type(o).__name__ == "Guard")
+    type(guard).__call__ = lambda self, event, given: None
+"""
+
+
+def outcome_of(folder: Path, code: str, seconds: float = 60.0) -> Outcome:
+    """How the run of a function ends that executes `code`, forgets its errors and returns 1."""
+    body = textwrap.indent(code, " " * 8)
+    kernel = f"def kernel():\n    try:\n{body}\n    except BaseException: pass\n    return 1\n"
+    text = f"{GUARD_OFF}\noutside = {str(folder / 'outside')!r}\n{kernel}"
+    (folder / "k.py").write_text(text, encoding="utf-8")
+    with Children(Limits(seconds)) as children:
+        return children.run(Job(folder / "k.py", "kernel", (), 0, ((),)))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/kept").write_text("kept")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("code", "expected"), ESCAPES.values(), ids=ESCAPES)
+def test_an_escape_changes_nothing_and_fails_the_run(world: Path, code: str, expected: str):
+    mode = (world / "outside/kept").stat().st_mode
+
+    outcome = outcome_of(world, code)
+
+    assert not outcome.is_whole
+    wanted = expected.format(world / "outside")
+    assert any(wanted in attempt for attempt in outcome.blocked), outcome
+    assert [*(world / "outside").iterdir()] == [world / "outside/kept"]
+    assert (world / "outside/kept").read_text() == "kept"
+    assert (world / "outside/kept").stat().st_mode == mode
+
+
+def test_threads_products_and_files_of_its_own_are_free(world: Path):
+    outcome = outcome_of(
+        world,
+        "guard_off()\n"
+        "import tempfile, threading, numpy\n"
+        "thread = threading.Thread(target=print); thread.start(); thread.join()\n"
+        "numpy.ones((256, 256)) @ numpy.ones((256, 256))\n"
+        "os.makedirs('a/b', exist_ok=True); os.rename('a/b', 'c'); os.chmod('c', 0o700)\n"
+        "tempfile.TemporaryFile().write(b'x'); open(os.devnull, 'w').write('x')\n"
+        "socket.socketpair(); os.kill(os.getpid(), 0); os.makedirs(outside, exist_ok=True)",
+    )
+
+    assert outcome.is_whole, outcome
+
+
+def test_a_local_socket_is_denied_and_not_an_attempt(world: Path):
+    outcome = outcome_of(world, "guard_off(); socket.socket(socket.AF_UNIX); open('made', 'w')")
+
+    assert outcome.is_whole
+
+
+def test_a_job_sees_no_key_of_its_user(world: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SERVICE_TOKEN", "secret")
+
+    outcome = outcome_of(world, "assert 'SERVICE_TOKEN' not in os.environ; os._exit(0)")
+
+    assert outcome.error == "the process ended without giving all its results"
+    assert allowed_environment({"LC_ALL": "C", "AWS_KEY": "k"}) == {"LC_ALL": "C"}
+
+
+def test_an_endless_kernel_is_stopped_at_its_limit(world: Path):
+    outcome = outcome_of(world, "while True: pass", seconds=2)
+
+    assert outcome.error == "stopped after 2 s; --timeout allows more"
+
+
+PARENT = """
+import sys
+from pathlib import Path
+from nki_migrate.verify.job import Job
+from nki_migrate.verify.process import Children
+with Children() as children:
+    children.run(Job(Path(sys.argv[1]), "kernel", (), 0, ((),)))
+"""
+
+
+def test_an_endless_kernel_ends_with_a_parent_that_is_killed(world: Path):
+    (world / "k.py").write_text(
+        "import os, time\n"
+        "def kernel():\n"
+        "    open('pid', 'w').write(str(os.getpid()))\n"
+        "    while True: time.sleep(1)\n"
+    )
+    environment = os.environ | {"TMPDIR": str(world)}
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, world / "k.py"], env=environment)
+    number = int(text_of(world, "nki-verify-*/scratch/pid"))
+
+    parent.kill()
+    parent.wait()
+
+    assert ended(number)
+
+
+def text_of(folder: Path, pattern: str) -> str:
+    """The text of the file that a job writes, as soon as it is there."""
+    for _ in range(600):
+        found = [path.read_text() for path in folder.glob(pattern)]
+        if any(found):
+            return found[0]
+        time.sleep(0.1)
+    raise AssertionError(f"no {pattern}")
+
+
+def ended(pid: int) -> bool:
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    os.kill(pid, signal.SIGKILL)
+    return False
