@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from nki_migrate.verify import confinement
 from nki_migrate.verify.job import Job, Outcome
 from nki_migrate.verify.process import FORKS, Children, Limits, allowed_environment
 
@@ -163,9 +164,25 @@ def test_an_endless_kernel_is_stopped_at_its_limit(world: Path):
     assert outcome.error == "stopped after 2 s; --timeout allows more"
 
 
+@pytest.mark.parametrize(
+    ("platform", "version", "expected"),
+    [
+        ("linux", 6, ""),
+        ("linux", 0, "the kernel has no Landlock: a second thread of user code can write outside"),
+        ("darwin", 0, "nothing but Python's audit events confines the kernels that run"),
+    ],
+)
+def test_what_a_system_cannot_stop_is_a_sentence(monkeypatch, platform, version, expected):
+    monkeypatch.setattr(confinement.sys, "platform", platform)
+    monkeypatch.setattr(confinement, "landlock_version", lambda: version)
+
+    assert confinement.missing_confinement() == expected
+
+
 PARENT = """
 import sys
 from pathlib import Path
+from nki_migrate.verify import confinement
 from nki_migrate.verify.job import Job
 from nki_migrate.verify.process import Children
 with Children() as children:

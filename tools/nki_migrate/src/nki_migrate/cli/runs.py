@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from importlib.util import find_spec
 
 from neuroncore.commands.terminal import StatusLine
 from nki_migrate.settings.request import ConfigError
+from nki_migrate.verify.confinement import missing_confinement
 from nki_migrate.verify.process import Children, Limits, Progress
 from nki_migrate.verify.store import Store, default_folder
 
@@ -38,6 +40,8 @@ def require_languages() -> None:
 @contextmanager
 def runs_of(given: argparse.Namespace) -> Iterator[Runs]:
     """What the options ask for; children and the line of progress end with the block."""
+    if getattr(given, "verbose", False) and (missing := missing_confinement()):
+        sys.stderr.write(f"nki-migrate: note: {missing}\n")
     line = StatusLine()
     store = Store(default_folder(), reads=not given.no_cache)
     with Children(Limits(given.timeout, given.memory)) as children:

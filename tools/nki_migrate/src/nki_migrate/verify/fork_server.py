@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from nki_migrate.verify.child import limit_memory, main, preload
-from nki_migrate.verify.confinement import Supervisor, confine, die_with_parent
+from nki_migrate.verify.confinement import confine, die_with_parent
 from nki_migrate.verify.job import read_job
+from nki_migrate.verify.seccomp import Supervisor
 
 LOG = "log.txt"
 

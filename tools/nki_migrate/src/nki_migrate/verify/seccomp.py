@@ -1,7 +1,7 @@
 """A filter of system calls whose attempts another process decides (seccomp, Linux 5.5 and later).
 
-`install_filter` returns a descriptor; the process that holds it receives each watched call with
-`receive` while the caller waits, and answers with `answer`.
+`install_filter` returns a descriptor; the process that holds it decides each watched call with a
+`Supervisor` while the caller waits.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import ctypes
 import errno
 import fcntl
 import os
+import socket
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 Kind = Literal["forbidden", "signal", "thread", "parent", "limit", "paths"]
@@ -125,6 +128,13 @@ _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
 
+DEATH_SIGNAL = 1  # of prctl
+_CLONE_THREAD = 0x10000
+_LOCAL_SOCKETS = 1  # AF_UNIX: the C library opens one for its cache of names
+_HERE = -100 & 0xFFFFFFFF  # AT_FDCWD
+_LONGEST_PATH = 4096
+_OF_A_LINK_ITSELF = ("removes", "renames", "links", "makes")
+
 
 def watched_calls() -> dict[int, Watched]:
     """The watched calls of this machine by number; empty on another architecture."""
@@ -183,7 +193,7 @@ def _program(calls: dict[int, Watched]) -> bytes:
     )
 
 
-def receive(listener: int) -> tuple[int, int, int, tuple[int, ...]] | None:
+def _receive(listener: int) -> tuple[int, int, int, tuple[int, ...]] | None:
     """The next attempt: its mark, the thread, the call's number, six arguments; None for none."""
     buffer = bytearray(80)
     try:
@@ -194,10 +204,108 @@ def receive(listener: int) -> tuple[int, int, int, tuple[int, ...]] | None:
     return mark, thread, number, tuple(arguments)
 
 
-def answer(listener: int, mark: int, allowed: bool) -> None:
+def _answer(listener: int, mark: int, allowed: bool) -> None:
     """Let the waiting call happen, or fail with EACCES."""
     error, flags = (0, _CONTINUE) if allowed else (-errno.EACCES, 0)
     try:
         fcntl.ioctl(listener, _SEND, struct.pack("QqiI", mark, 0, error, flags))
     except OSError:
         return  # the process has died meanwhile
+
+
+class Supervisor:
+    """Decides the watched calls of one job, whose process is `pid`."""
+
+    def __init__(self, folder: Path, pid: int, from_job: socket.socket) -> None:
+        self._folder, self._pid = folder.resolve(), pid
+        self._channel: socket.socket | None = from_job
+        self._calls = watched_calls()
+        self.descriptor = from_job.fileno()
+
+    def close(self) -> None:
+        """Stop deciding: calls that wait fail."""
+        if self._channel is not None:
+            self._channel.close()
+        elif self.descriptor >= 0:
+            os.close(self.descriptor)
+        self._channel, self.descriptor = None, -1
+
+    def attend(self) -> str | None:
+        """Handle what made the descriptor readable; a forbidden attempt, for the user."""
+        if self._channel is not None:
+            _, found, _, _ = socket.recv_fds(self._channel, 1, 1)
+            self.close()
+            self.descriptor = found[0] if found else -1
+            return None
+        received = _receive(self.descriptor)
+        if received is None:
+            self.close()
+            return None
+        mark, thread, number, arguments = received
+        call = self._calls[number]
+        forbidden = self._forbidden(call, thread, arguments)
+        _answer(self.descriptor, mark, allowed=forbidden is None)
+        return f"{forbidden} ({call.name})" if forbidden else None
+
+    def _forbidden(self, call: Watched, thread: int, arguments: tuple[int, ...]) -> str | None:
+        """What the call does that it may not; "" for what fails and is not worth a report."""
+        first = arguments[0] & 0xFFFFFFFF
+        if call.kind == "paths":
+            return self._forbidden_path(call, thread, arguments)
+        if call.name == "socket" and first == _LOCAL_SOCKETS:
+            return ""
+        allowed = {
+            "signal": first in (0, self._pid),
+            "thread": bool(first & _CLONE_THREAD),
+            "parent": first != DEATH_SIGNAL,
+            "limit": arguments[2] == 0,
+        }
+        return None if allowed.get(call.kind, False) else call.does
+
+    def _forbidden_path(self, call: Watched, thread: int, arguments: tuple[int, ...]) -> str | None:
+        for folder, path in call.paths:
+            base = (
+                arguments[folder or 0] & 0xFFFFFFFF if folder is not None or path is None else _HERE
+            )
+            try:
+                whole = self._whole(thread, base, None if path is None else arguments[path])
+            except OSError:
+                return f"{call.does} a file"  # unreadable memory, a descriptor that is not there
+            real = _real(whole, call.does in _OF_A_LINK_ITSELF)
+            made_before = call.does == "makes" and real.is_dir()  # the call fails by itself
+            if not made_before and not self._may_write(real):
+                return f"{call.does} {real}"
+        return None
+
+    def _whole(self, thread: int, base: int, address: int | None) -> Path:
+        process = Path(f"/proc/{thread}")
+        name = _text_at(process / "mem", address) if address else ""
+        start = process / "cwd" if base == _HERE else process / "fd" / str(base)
+        if name.startswith(os.sep):
+            for own in ("/proc/self", "/proc/thread-self", "/dev/fd"):
+                if name == own or name.startswith(f"{own}/"):
+                    name = str(process / ("fd" * (own == "/dev/fd"))) + name.removeprefix(own)
+            return Path(name)
+        return start.readlink() / name
+
+    def _may_write(self, real: Path) -> bool:
+        return real.is_relative_to(self._folder) or str(real) == os.devnull
+
+
+def _real(whole: Path, itself: bool) -> Path:
+    return whole.parent.resolve() / whole.name if itself else whole.resolve()
+
+
+def _text_at(memory: Path, address: int) -> str:
+    with memory.open("rb", buffering=0) as file:
+        file.seek(address)
+        read = b""
+        while b"\0" not in read and len(read) < _LONGEST_PATH:
+            step = 256 - (address + len(read)) % 256  # never across a page that may be missing
+            more = b""
+            with suppress(OverflowError):
+                more = file.read(step)
+            if not more:
+                raise OSError(f"no text at {address:#x}")
+            read += more
+    return os.fsdecode(read.split(b"\0")[0])
