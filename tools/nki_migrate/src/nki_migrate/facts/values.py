@@ -76,6 +76,8 @@ class Sym(Value):
         if self.value == 0 or other.value == 0:
             return other if self.value == 0 else self
         poly = self.poly + other.poly
+        if self.text.startswith("-") and self.text[1:].isidentifier():
+            return self._joined(other, poly, f"{other.at(SUM)} - {self.text[1:]}", SUM)
         if other.value is not None and other.value < 0:
             return self._joined(other, poly, f"{self.at(SUM)} - {-other.value}", SUM)
         return self._joined(other, poly, f"{self.at(SUM)} + {other.at(SUM)}", SUM)
@@ -83,6 +85,8 @@ class Sym(Value):
     def __sub__(self, other: Sym) -> Sym:
         if other.value == 0:
             return self
+        if self.value == 0 and other.level == ATOM:
+            return Sym(self.poly - other.poly, f"-{other.text}", SUM, names=other.names)
         text = f"{self.at(SUM)} - {other.at(PRODUCT)}"
         return self._joined(other, self.poly - other.poly, text, SUM)
 
@@ -148,6 +152,10 @@ class Slice(Value):
     extent: Sym
 
 
+Part = Sym | Slice
+"""Of an axis: so many elements from the first on, or from another one on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grid(Value):
     """`nl.mgrid[a:b, c:d]`: one index tensor per axis; `.p .x .y .z` name the first four."""
@@ -157,18 +165,31 @@ class Grid(Value):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """offset + coefficient · axis < limit, one side of a rectangular mask."""
+    """offset + coefficient · axis < limit, one side of a rectangular mask; `is_lower`: >= limit."""
 
     axis: int
     coefficient: Sym
     offset: Sym
     limit: Sym
     extent: Sym
+    is_lower: bool = False
+
+
+Relation = tuple[type[ast.cmpop], Index]
+"""An operator, and an affine function of index tensors that it compares with zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """A relation of several axes; `text` says what it is in the source."""
+
+    relation: Relation
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Mask(Value):
-    """A conjunction of bounds and of predicates on numbers; `opaque` says why it is neither.
+    """A conjunction of bounds, of predicates on numbers, and of planes; `opaque`: it is none.
 
     `relation` of a single comparison: its operator, and left minus right, compared with zero.
     """
@@ -176,7 +197,8 @@ class Mask(Value):
     bounds: tuple[Bound, ...] = ()
     predicates: tuple[str, ...] = ()
     opaque: str | None = None
-    relation: tuple[type[ast.cmpop], Index] | None = None
+    relation: Relation | None = None
+    planes: tuple[Plane, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +223,7 @@ class Storage:
     folded: bool = False  # block dimensions follow the partition dimension
     alone: bool = False  # where it is used there is one block of it, and the tile is that block
     loaded_from: Tensor | None = None  # the HBM access that fills it, for broadcasts
-    valid: dict[int, Sym] = field(
+    valid: dict[int, Part] = field(
         default_factory=dict
     )  # axis → elements that hold data, where fewer
     flat_name: str | None = None  # the HBM tensor that `.ap` is to be called on

@@ -5,25 +5,22 @@ from __future__ import annotations
 import ast
 
 from nki_migrate.facts.dtypes import DType
-from nki_migrate.facts.values import Index, Mask, Sym, Tensor, is_none
+from nki_migrate.facts.values import Index, Mask, Tensor, is_none
 from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, text_of
 from nki_migrate.rewriting.destinations.destination import (
-    Operand,
     Result,
     destination,
     emit,
     temporary,
     valid_region,
 )
-from nki_migrate.rewriting.inference.observations import seen_same
+from nki_migrate.rewriting.operations.masked_calls import affine_pattern, select
 from nki_migrate.rewriting.operations.operators import copied
 from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype
 from nki_migrate.rules.rule import Hooks
-
-_ZERO = Sym.number(0)
 
 
 def _rewrite_iota(ctx: Context, site: CallSite) -> Tensor:
@@ -36,7 +33,7 @@ def _rewrite_iota(ctx: Context, site: CallSite) -> Tensor:
     dtype = as_dtype(ctx, site.get("dtype"))
     result = Result(site.node, site.target, dtype, hint="numbers")
     dst = destination(ctx, result, index.extents)
-    emit(ctx, "iota", dst, _affine_pattern(ctx, index, index.extents))
+    emit(ctx, "iota", dst, affine_pattern(ctx, index, index.extents))
     return dst
 
 
@@ -47,7 +44,7 @@ def tile_of_numbers(ctx: Context, node: ast.AST, index: Index) -> Tensor:
     ctx.report("NKI1191", node, "an index expression as an operand is a tile of its numbers")
     whole = DType(f"{ctx.alias('nl')}.int32", "int32")
     dst = temporary(ctx, "numbers", index.extents, whole, "sbuf", node)
-    emit(ctx, "iota", dst, _affine_pattern(ctx, index, index.extents))
+    emit(ctx, "iota", dst, affine_pattern(ctx, index, index.extents))
     return dst
 
 
@@ -55,28 +52,6 @@ def _reject_mask(ctx: Context, site: CallSite) -> None:
     node = site.get("mask")
     if node is not None and not is_none(ctx.value_of(node)):
         raise Cannot(Reason.OTHER_MASK, f"a mask on `{site.name}`", node)
-
-
-def _affine_pattern(
-    ctx: Context, index: Index, shape: tuple[Sym, ...]
-) -> list[tuple[str, Operand]]:
-    steps = dict(index.terms)
-    pairs = [
-        f"[{ctx.spell(steps.get(axis, _ZERO))}, {ctx.spell(size)}]"
-        for axis, size in enumerate(shape)
-        if axis
-    ]
-    return [
-        ("pattern", f"[{', '.join(pairs)}]"),
-        ("offset", ctx.spell(index.offset)),
-        ("channel_multiplier", ctx.spell(steps.get(0, _ZERO))),
-    ]
-
-
-_COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
-    ast.Eq: "equal", ast.NotEq: "not_equal",
-}  # fmt: skip
 
 
 def _rewrite_affine_select(ctx: Context, site: CallSite) -> Tensor:
@@ -89,10 +64,6 @@ def _rewrite_affine_select(ctx: Context, site: CallSite) -> Tensor:
     tile = as_tensor(ctx, ctx.value_of(node))
     if tile is None or tile.shape is None:
         raise Cannot("NKI1192", "the shape of the selected tile is not known", node)
-    operator, difference = predicate.relation
-    if len(difference.extents) != len(tile.shape):
-        raise Cannot("NKI1192", "predicate and tile have different numbers of axes", site.node)
-    _check_extents(ctx, difference, tile, site)
     region = valid_region(ctx, tile)
     if any(axis > 0 for axis in region.limits):
         raise Cannot("NKI1192", "a tile that is filled in part along a free axis", site.node)
@@ -103,13 +74,7 @@ def _rewrite_affine_select(ctx: Context, site: CallSite) -> Tensor:
     assert tile.shape is not None
     other = text_of(ctx, _number(ctx, site))
     dst = destination(ctx, Result(site.node, site.target, dtype, hint="selected"), tile.shape)
-    arguments = [
-        *_affine_pattern(ctx, difference, tile.shape),
-        ("on_true_tile", tile),
-        ("on_false_value", other),
-        ("cmp_op", f"{ctx.alias('nl')}.{_COMPARISONS[operator]}"),
-    ]
-    emit(ctx, "affine_select", dst, arguments, region)
+    select(ctx, dst, tile, predicate.relation, other, site.node)
     return dst
 
 
@@ -118,15 +83,6 @@ def _number(ctx: Context, site: CallSite) -> ast.expr:
     if isinstance(ctx.value_of(node), Tensor):
         raise Cannot("NKI1192", "the other value is a tile", node)
     return node
-
-
-def _check_extents(ctx: Context, index: Index, tile: Tensor, site: CallSite) -> None:
-    for axis, size in enumerate(tile.shape or ()):
-        extent = index.extents[axis]
-        same = ctx.facts.same(extent.poly, size.poly) or seen_same(ctx, extent.poly, size.poly)
-        if extent.value != 1 and not same:
-            text = f"axis {axis} of the predicate is {extent.text}, of the tile {size.text}"
-            raise Cannot("NKI1192", text, site.node)
 
 
 HOOKS = {

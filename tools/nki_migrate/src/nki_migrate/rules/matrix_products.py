@@ -24,7 +24,7 @@ from nki_migrate.rewriting.inference.observations import most_seen, unlike_dtype
 from nki_migrate.rewriting.inference.promotion import float32
 from nki_migrate.rewriting.operations.instructions import flat_size
 from nki_migrate.rewriting.operations.operators import copied, copy_into
-from nki_migrate.rewriting.views.index_tensors import guards_of, region_of
+from nki_migrate.rewriting.views.masks import guards_of, region_of, unsupported_part
 from nki_migrate.rewriting.views.view_text import covers_tile, hint_of, own_dtype, spell, tile_of
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.transfers import load
@@ -165,9 +165,11 @@ def _selected(ctx: Context, site: CallSite, stationary: Tensor, moving: Tensor) 
     ctx.report(Reason.PRODUCT_MASK, node, "the mask of a product cuts its operands")
     part = _Part({}, tuple(mask.predicates))
     for bound in mask.bounds:
-        part = _with_bound(ctx, part, replace(mask, bounds=(bound,), predicates=()), sizes, node)
-    if mask.opaque:
-        raise Cannot(Reason.PRODUCT_MASK, f"mask {mask.opaque}", site.node)
+        part = _with_bound(
+            ctx, part, replace(mask, bounds=(bound,), predicates=(), planes=()), sizes, node
+        )
+    if why := unsupported_part(mask):
+        raise Cannot(Reason.PRODUCT_MASK, f"mask {why}", site.node)
     return part
 
 
@@ -182,6 +184,8 @@ def _with_bound(
         raise Cannot(Reason.PRODUCT_MASK, text, node)
     shape = (bound.extent, _ONE) if bound.axis == -2 else (_ONE, bound.extent)
     region = region_of(ctx, mask, shape, node, ctx.facts.same)
+    if bound.is_lower or fitting[0] in part.limits:
+        raise Cannot(Reason.PRODUCT_MASK, "a lower bound, or two bounds of a dimension", node)
     limits = dict(zip(fitting, region.limits.values(), strict=False))
     return _Part(part.limits | limits, (*part.guards, *region.guards))
 

@@ -15,6 +15,7 @@ from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
 from nki_migrate.rewriting.destinations.destination import (
     Result,
+    check_partitions,
     cut,
     destination,
     emit,
@@ -28,7 +29,7 @@ from nki_migrate.rewriting.destinations.destination import (
 from nki_migrate.rewriting.expressions.compile_time_calls import makes_tile, value_into
 from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.operations.operators import copy_into
-from nki_migrate.rewriting.views.index_tensors import EVERYWHERE, Region
+from nki_migrate.rewriting.views.masks import EVERYWHERE, Region
 from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype, rank_of, spell, tile_of
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.tiles import base_of
@@ -153,6 +154,8 @@ def _dma(
 ) -> None:
     """`nisa.dma_copy(dst, src)`."""
     limits = cut(source, region.limits, region.rank)
+    for tile, parts in ((dst, cut(dst, region.limits, region.rank)), (source, limits)):
+        check_partitions(parts.get(0) if tile.buffer != "hbm" else None)
     arguments = [("dst", text), ("src", spell(ctx, source, limits)), *others]
     ctx.emit_call("dma_copy", arguments, region.guards)
     note_write(ctx, dst, region.limits, "other")

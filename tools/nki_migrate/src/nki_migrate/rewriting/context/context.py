@@ -13,7 +13,7 @@ from nki_migrate.comments.todos import has_open_mark
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.observed import FileFacts, Observation
 from nki_migrate.facts.symbols import Facts, Poly
-from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Value
+from nki_migrate.facts.values import Mask, Parameter, Storage, Sym, Tensor, Value
 from nki_migrate.index import FileIndex, Function, walk
 from nki_migrate.rewriting.context.call_site import Handlers, RuleTable
 from nki_migrate.rewriting.context.reasons import Cannot, Cause, Deselected, Reason, Unproved
@@ -86,6 +86,7 @@ class Context:
         self._first: dict[str, int] = {}
         self.likes: dict[str, str] = {}  # `x.shape` → the word of its shape
         self.likes_made = 0
+        self.masks: dict[ast.expr, Mask] = {}  # `mask=` → what of it the call has to respect
         self._atoms = 0
         self._names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
         self._names |= set(self.function.parameters)

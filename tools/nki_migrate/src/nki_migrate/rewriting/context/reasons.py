@@ -49,6 +49,8 @@ class Reason(Enum):
     PARTITION_BROADCAST = "partition_broadcast"  # a row is broadcast over partitions
     RECTANGULAR_MASK = "rectangular_mask"  # a mask is a rectangle
     PREDICATE_MASK = "predicate_mask"  # a mask is a predicate on numbers
+    PREDICATE_TILE = "predicate_tile"  # a mask over several axes selects from a result
+    AFFINE_SELECT = "affine_select"  # a predicate of index tensors does not fit a tile
     OTHER_MASK = "other_mask"  # a mask is something else
     NO_MASK = "no_mask"  # `mask=None`
     REDUNDANT_MASK = "redundant_mask"  # a bound of a mask always holds

@@ -11,8 +11,9 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neuroncore.targets import PARTITIONS, QUADRANT
 from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType
-from nki_migrate.facts.values import Mask, Storage, Sym, Tensor, is_none
+from nki_migrate.facts.values import Mask, Part, Slice, Storage, Sym, Tensor, is_none
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context, call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
@@ -25,7 +26,7 @@ from nki_migrate.rewriting.inference.observations import (
     seen_same,
 )
 from nki_migrate.rewriting.inference.promotion import Guess, float32
-from nki_migrate.rewriting.views.index_tensors import EVERYWHERE, Region, guards_of, region_of
+from nki_migrate.rewriting.views.masks import EVERYWHERE, Region, guards_of, region_of
 from nki_migrate.rewriting.views.view_text import (
     Limits,
     covers,
@@ -241,7 +242,7 @@ def mask_region(ctx: Context, site: CallSite, shape: tuple[Sym, ...] | None) -> 
     node = site.arguments.get("mask")
     if node is None:
         return None
-    value = ctx.value_of(node)
+    value = ctx.masks.get(node) or ctx.value_of(node)
     if is_none(value):
         ctx.report(Reason.NO_MASK, node, "`mask=None` goes")
         return None
@@ -264,14 +265,14 @@ def result_of(
     return Result(site.node, site.target, as_dtype(ctx, site.get("dtype")), region, hint=hint)
 
 
-def valid_limits(ctx: Context, tensor: Tensor) -> dict[int, Sym]:
+def valid_limits(ctx: Context, tensor: Tensor) -> dict[int, Part]:
     """Axes of a view along which only part of the tile was ever filled (trap T5)."""
     valid = tensor.storage.valid
     if not valid:
         return {}
     if tensor.dims is None:
         return dict(valid)
-    full, found = tensor.storage.shape, dict[int, Sym]()
+    full, found = tensor.storage.shape, dict[int, Part]()
     if full is None or tensor.shape is None:
         return found
     for k, dim in enumerate(tensor.dims):
@@ -281,7 +282,7 @@ def valid_limits(ctx: Context, tensor: Tensor) -> dict[int, Sym]:
     return found
 
 
-def cut(tensor: Tensor, limits: Limits, rank: int) -> dict[int, Sym]:
+def cut(tensor: Tensor, limits: Limits, rank: int) -> dict[int, Part]:
     """The limits that apply to an operand: not along axes that it broadcasts."""
     if tensor.shape is None:
         return dict(limits)
@@ -293,7 +294,7 @@ def cut(tensor: Tensor, limits: Limits, rank: int) -> dict[int, Sym]:
 
 def valid_region(ctx: Context, *tensors: Tensor) -> Region:
     """What is filled of all these tensors, in the axes of the first."""
-    limits: dict[int, Sym] = {}
+    limits: dict[int, Part] = {}
     for tensor in tensors:
         limits |= valid_limits(ctx, tensor)
     return Region(limits, guards_of(ctx, limits.values()), rank_of(tensors[0]))
@@ -315,6 +316,7 @@ def emit(
         size = f"a tile of {len(dst.shape)} dimensions"
         raise Cannot(Reason.FOLDED_AXES, f"{size}: an instruction takes at most {VIEW_DIMENSIONS}")
     limits, rank = region.limits, region.rank
+    check_partitions(limits.get(0))
     if reduces and dst.shape is not None:
         limits, rank = region.rows, len(dst.shape)
     arguments = [("dst", spell(ctx, dst, cut(dst, limits, rank)))]
@@ -325,6 +327,21 @@ def emit(
         arguments.append((name, operand))
     ctx.emit_call(instruction, arguments, region.guards)
     note_write(ctx, dst, limits, kind)
+
+
+def starts_legally(start: Sym, size: Sym) -> bool:
+    """Whether so many partitions may start there: at 0, 32, 64 or 96 [NKI architecture guide]."""
+    if start.value is None or size.value is None:
+        return start.value == 0
+    step = next((n for n in (QUADRANT, 2 * QUADRANT) if size.value <= n), PARTITIONS)
+    return start.value % step == 0
+
+
+def check_partitions(part: Part | None) -> None:
+    """Raise Cannot where an instruction would start at a partition that it may not start at."""
+    if isinstance(part, Slice) and not starts_legally(part.start, part.extent):
+        text = f"a mask from partition `{part.start.text}` on: start at 0, 32, 64 or 96"
+        raise Cannot(Reason.OTHER_MASK, text)
 
 
 def note_write(ctx: Context, dst: Tensor, limits: Limits, kind: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import reduce
 
 from neuroncore.targets import resolve_target
@@ -44,13 +43,11 @@ from nki_migrate.rewriting.operations.operators import (
     unary_operator,
 )
 from nki_migrate.rewriting.views.index_tensors import (
-    compare,
-    conjoin,
     index_arithmetic,
     number_arithmetic,
     one_of_indices,
-    relation_of,
 )
+from nki_migrate.rewriting.views.masks import compare, conjoin
 from nki_migrate.rewriting.views.subscripts import access, is_colon
 from nki_migrate.rewriting.views.view_text import as_tensor, dimension, home, own_dtype
 
@@ -333,10 +330,9 @@ def _chain(ctx: Context, node: ast.Compare, values: Sequence[Value]) -> Value:
     if not all(isinstance(v, Sym | Index) for v in values):
         return Unknown(text_of(ctx, node))
     sides = zip(values, node.ops, values[1:], strict=False)
-    result = reduce(conjoin, (compare(a, op, b, text_of(ctx, node)) for a, op, b in sides), Mask())
-    if isinstance(result, Mask) and len(values) == 2:
-        return replace(result, relation=relation_of(ctx, values[0], node.ops[0], values[1]))
-    return result
+    text = text_of(ctx, node)
+    masks = [compare(ctx, a, op, b, text) for a, op, b in sides]
+    return masks[0] if len(masks) == 1 else reduce(conjoin, masks)
 
 
 def _boolean(ctx: Context, node: ast.BoolOp) -> Value:

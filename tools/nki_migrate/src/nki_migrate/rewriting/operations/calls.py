@@ -11,6 +11,7 @@ from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import text_of
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
+from nki_migrate.rewriting.operations.masked_calls import under_predicate
 from nki_migrate.rewriting.views.view_text import spell
 
 # Calls that mean the same in 0.2 (migration rules 5.2, "kept in 0.2")
@@ -71,7 +72,7 @@ def rewrite_call(
         return kept
     if canonical.startswith("nl.") and canonical not in _ALLOCATIONS and site.get("dtype"):
         ctx.report(Reason.DTYPE_ARGUMENT, node, "`dtype=` is the dtype of the destination")
-    return rewrite(ctx, site)
+    return under_predicate(ctx, site, rewrite) or rewrite(ctx, site)
 
 
 def _keep_call(

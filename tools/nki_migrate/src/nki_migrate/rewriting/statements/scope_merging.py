@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from nki_migrate.facts.values import Grid, Index, Mask, Parameter, Storage, Sym, Tensor, Value
+from nki_migrate.facts.values import Grid, Index, Mask, Parameter, Part, Storage, Sym, Tensor, Value
 from nki_migrate.index import walk
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Reason, Unsupported
@@ -207,8 +207,14 @@ def _alike(ctx: Context, a: Tensor, b: Tensor) -> bool:
         and _same_dtypes(one, other)
         and _same_shapes(ctx, a, b)
         and one.valid.keys() == other.valid.keys()
-        and all(one.valid[k].poly == other.valid[k].poly for k in one.valid)
+        and all(_same_part(one.valid[k], other.valid[k]) for k in one.valid)
     )
+
+
+def _same_part(a: Part, b: Part) -> bool:
+    if isinstance(a, Sym) and isinstance(b, Sym):
+        return a.poly == b.poly
+    return a == b
 
 
 def _same_dtypes(a: Storage, b: Storage) -> bool:

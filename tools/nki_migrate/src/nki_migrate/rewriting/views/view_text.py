@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
     Dim,
     Parameter,
+    Part,
+    Slice,
     Storage,
     Sym,
     Tensor,
@@ -125,7 +127,7 @@ def view_of(base: Tensor, new: tuple[Dim, ...], shape: tuple[Sym, ...]) -> Tenso
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
 
 
-Limits = Mapping[int, Sym]  # result axis → how many elements of it
+Limits = Mapping[int, Part]  # result axis → which elements of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,24 +211,47 @@ def own_dtype(ctx: Context, tensor: Tensor) -> DType:
 
 def spell(ctx: Context, tensor: Tensor, limits: Limits | None = None) -> str:
     """The view as 0.2 text, cut to `limits` elements on the given axes."""
-    limits = limits or {}
+    tensor, counts = _from_first(tensor, limits or {})
     storage = tensor.storage
     ctx.wrote(storage, "other")
     if isinstance(storage.gather, Gather):
         if tensor.dims is not None:
             raise Cannot(Reason.GATHER, "part of an access whose rows a tile picks")
-        return _spell_gathered(ctx, storage.gather, limits)
-    if not limits and (text := _unchanged(ctx, tensor)) is not None:
+        return _spell_gathered(ctx, storage.gather, counts)
+    if not counts and (text := _unchanged(ctx, tensor)) is not None:
         return text
     dims = storage_dims(tensor) or None
     if dims is None or tensor.shape is None:
         raise Cannot(Reason.RETURNED_VALUE, f"the shape of `{storage.name}` is not known")
-    shape = tuple(limits.get(a, e) for a, e in enumerate(tensor.shape))
+    shape = tuple(counts.get(a, e) for a, e in enumerate(tensor.shape))
     head, body, sizes = _split_blocks(ctx, storage, dims)
     if not _is_plain(body, shape):
         return head + pattern(ctx, storage, body, sizes, shape)
     parts = _slices(ctx, storage, body, sizes, shape)
     return head if all(p == ":" for p in parts) else f"{head}[{', '.join(parts)}]"
+
+
+def _from_first(tensor: Tensor, limits: Limits) -> tuple[Tensor, dict[int, Sym]]:
+    """The view from the first elements of the limits on, and how many there are of each axis."""
+    starts = {a: part.start for a, part in limits.items() if isinstance(part, Slice)}
+    counts = {a: p.extent if isinstance(p, Slice) else p for a, p in limits.items()}
+    if not starts:
+        return tensor, counts
+    if tensor.storage.gather is not None:
+        raise Cannot(Reason.GATHER, "some of the rows that a tile picks")
+    dims = storage_dims(tensor)
+    if dims is None:
+        raise Cannot(Reason.RETURNED_VALUE, f"the shape of `{tensor.storage.name}` is not known")
+    moved = tuple(_moved(dim, starts) for dim in dims)
+    return replace(tensor, dims=moved, written=None), counts
+
+
+def _moved(dim: Dim, starts: Mapping[int, Sym]) -> Dim:
+    """A dimension that begins at other elements of the axes."""
+    offset = dim.offset
+    for axis, step in dim.terms:
+        offset = offset + step * starts[axis] if axis in starts else offset
+    return replace(dim, offset=offset)
 
 
 def _slices(
@@ -369,7 +394,7 @@ def _require_partition_axis(storage: Storage, dims: tuple[Dim, ...]) -> None:
         raise Cannot(Reason.REPEATED_AXIS, text)
 
 
-def _spell_gathered(ctx: Context, gather: Gather, limits: Limits) -> str:
+def _spell_gathered(ctx: Context, gather: Gather, limits: Mapping[int, Sym]) -> str:
     """`x.ap(pattern=[…], offset=…, vector_offset=rows, indirect_dim=0)`."""
     base, rows = gather.base.storage, gather.rows
     assert base.shape is not None and rows.shape is not None
