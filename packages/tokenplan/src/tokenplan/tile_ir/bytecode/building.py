@@ -1,0 +1,101 @@
+"""Operations appended one after the other, with the types of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from neuroncore.errors import Place
+from tokenplan.tile_ir.bytecode.attributes import DivBy
+from tokenplan.tile_ir.bytecode.module import Block, Operation, Value
+from tokenplan.tile_ir.bytecode.operations import RECORDS
+from tokenplan.tile_ir.bytecode.types import TOKEN, Type, tile
+
+Operand = Value | Sequence[Value] | None
+I32 = tile("i32")
+_BITS = {"bf16": "u2", "f16": "f2", "f32": "f4", "f64": "f8", "i1": "u1", "i32": "i4", "i64": "i8"}
+
+
+@dataclass
+class BodyBuilder:
+    """A body under construction; `place` is the debug location of what comes next."""
+
+    operations: list[Operation] = field(default_factory=list)
+    defined: int = 0
+    place: Place | None = None
+
+    def values(self, types: Sequence[Type]) -> tuple[Value, ...]:
+        """New values."""
+        self.defined += len(types)
+        first = self.defined - len(types)
+        return tuple(Value(first + n, kind) for n, kind in enumerate(types))
+
+    def add(
+        self,
+        name: str,
+        types: Sequence[Type],
+        attributes: dict[str, Any] | None = None,
+        regions: tuple[Block, ...] = (),
+        **operands: Operand,
+    ) -> tuple[Value, ...]:
+        """The results of a new operation; an operand is a value, several, or None."""
+        given = {field.name: _tuple(operands.get(field.name)) for field in RECORDS[name].operands}
+        results = self.values(types)
+        self.operations.append(
+            Operation(name, given, results, attributes or {}, regions, self.place)
+        )
+        return results
+
+    def one(self, name: str, kind: Type, attributes: Any = None, **operands: Operand) -> Value:
+        """The only result."""
+        return self.add(name, (kind,), attributes, (), **operands)[0]
+
+    def constant(self, kind: Type, value: float) -> Value:
+        """A number, or a tile of equal ones."""
+        element = str(kind["element"])
+        if element == "bf16":
+            bits = np.float32(value).view(np.uint32) + 0x8000 >> 16
+            data = np.uint16(bits).tobytes()
+        else:
+            data = np.asarray(value, _BITS[element]).tobytes()
+        return self.one("constant", kind, {"value": data})
+
+    def integer(self, value: int) -> Value:
+        """An i32."""
+        return self.constant(I32, value)
+
+    def multiple(self, value: Value, divisor: int) -> Value:
+        """The same value, which is a multiple of `divisor`."""
+        return self.one("assume", value.type, {"predicate": DivBy(divisor)}, value=value)
+
+    def join(self, tokens: Sequence[Value]) -> Value:
+        """One token after all of these."""
+        different = list(dict.fromkeys(tokens))
+        if len(different) == 1:
+            return different[0]
+        return self.one("join_tokens", TOKEN, tokens=different)
+
+    @contextmanager
+    def block(self, arguments: Sequence[Type]) -> Iterator[_Region]:
+        """What is added inside belongs to a block with these arguments."""
+        outer, self.operations = self.operations, []
+        region = _Region(self.values(arguments))
+        yield region
+        region.block = Block(region.arguments, tuple(self.operations))
+        self.operations = outer
+
+
+@dataclass
+class _Region:
+    arguments: tuple[Value, ...]
+    block: Block | None = None
+
+
+def _tuple(given: Operand) -> tuple[Value, ...]:
+    if given is None:
+        return ()
+    return (given,) if isinstance(given, Value) else tuple(given)

@@ -1,0 +1,185 @@
+"""The real compiler and the tools that read its binaries, where they are installed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sysconfig
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from shutil import which
+from time import perf_counter
+
+from neuroncore.errors import LaunchError
+
+TIME_LIMIT = 60.0
+"""Seconds that a compilation may take."""
+INSTALL = "pip install 'tokenplan[tileir]'"
+TESTED = ("13.4", "13.5")
+"""Releases of the compiler with which results were compared."""
+
+
+class CompilerError(LaunchError):
+    """tileiras is absent, rejected the bytecode, crashed or took too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What the compiler reports of one operation; `line` is that of its debug location."""
+
+    name: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A binary and what is known of it."""
+
+    cubin: bytes = field(repr=False)
+    remarks: tuple[Remark, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Static counts of a binary's instructions and resources."""
+
+    instructions: Counter[str] = field(repr=False)
+    """By mnemonic without its suffixes, such as BAR."""
+    names: Counter[str] = field(repr=False)
+    """By the whole mnemonic, such as BAR.SYNC.DEFER_BLOCKING."""
+    registers: int
+    shared_bytes: int
+
+    @property
+    def barriers(self) -> int:
+        """CTA barriers."""
+        return sum(count for name, count in self.names.items() if name.startswith("BAR.SYNC"))
+
+    @property
+    def total(self) -> int:
+        """Instructions."""
+        return self.names.total()
+
+
+@cache
+def tool(name: str) -> Path | None:
+    """A program of the CUDA wheels of this environment, or of the search path."""
+    for folder in sorted(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*/bin"), reverse=True):
+        if (folder / name).is_file():
+            return folder / name
+    found = which(name)
+    return Path(found) if found else None
+
+
+def missing(*names: str) -> str | None:
+    """Why the programs cannot be used: a sentence, or None where all are there."""
+    absent = [name for name in names or ("tileiras",) if tool(name) is None]
+    return f"{' and '.join(absent)} not installed: {INSTALL}" if absent else None
+
+
+@cache
+def version() -> str:
+    """The compiler's version, such as 13.5.37."""
+    found = re.search(r"V([\d.]+)", _run("tileiras", ["--version"], TIME_LIMIT).stdout)
+    if found is None:
+        raise CompilerError("tileiras does not report its version")
+    return found[1]
+
+
+_REMARKS = ("--remarks=all", "--remark-format=yaml", "--remarks-output-file")
+
+
+def compile_bytecode(
+    data: bytes, target: str, options: Sequence[str] = (), seconds: float = TIME_LIMIT
+) -> Compiled:
+    """The binary of a bytecode file for `target` (sm_90 …), with the remarks of the compiler.
+
+    Raises CompilerError with its message where it rejects the file, crashes or takes longer than
+    `seconds`.
+    """
+    with tempfile.TemporaryDirectory(prefix="tokenplan-") as folder:
+        source, cubin = Path(folder) / "kernel.tileirbc", Path(folder) / "kernel.cubin"
+        source.write_bytes(data)
+        remarks = Path(folder) / "remarks.yaml"
+        arguments = [f"--gpu-name={target}", "-o", str(cubin), *options, *_REMARKS, str(remarks)]
+        began = perf_counter()
+        done = _run("tileiras", [*arguments, str(source)], seconds)
+        took = perf_counter() - began
+        if done.returncode or not cubin.is_file():
+            raise CompilerError(
+                f"tileiras {_ending(done.returncode)} for {target}",
+                got=(done.stderr + done.stdout).strip()[:2000] or None,
+            )
+        reported = remarks.read_text("utf-8") if remarks.is_file() else ""
+        return Compiled(cubin.read_bytes(), remarks_of(reported), took)
+
+
+def _ending(code: int) -> str:
+    return f"crashed with signal {-code}" if code < 0 else "rejected the bytecode"
+
+
+_REMARK = re.compile(
+    r"^Name: +(?P<name>\w+)\n"
+    r"(?:DebugLoc: .*?Line: (?P<line>\d+).*\n)?"
+    r"(?P<rest>(?:[^.-].*\n|- .*\n|  .*\n)*)",
+    re.MULTILINE,
+)
+
+
+def remarks_of(yaml: str) -> tuple[Remark, ...]:
+    """The remarks of the compiler's YAML file, each once."""
+    found = {}
+    for match in _REMARK.finditer(yaml):
+        notes = re.findall(r"^  - (\w+): +(.*)$", match["rest"], re.MULTILINE)
+        text = "; ".join(value.strip("'\"") for name, value in notes if name != "RemarkId")
+        found[Remark(match["name"], int(match["line"] or 0), text)] = None
+    return tuple(found)
+
+
+def statistics(cubin: bytes) -> Statistics:
+    """Counts of a binary; raises CompilerError where the tools are missing or fail."""
+    with tempfile.TemporaryDirectory(prefix="tokenplan-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        listing = _checked("nvdisasm", ["-c", str(path)])
+        usage = _checked("cuobjdump", ["-res-usage", str(path)])
+    names = Counter(_INSTRUCTION.findall(listing))
+    short: Counter[str] = Counter()
+    for name, count in names.items():
+        short[name.partition(".")[0]] += count
+    return Statistics(short, names, _usage(usage, "REG"), _usage(usage, "SHARED"))
+
+
+_INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)")
+
+
+def _usage(text: str, name: str) -> int:
+    return max(map(int, re.findall(rf"\b{name}:(\d+)", text)), default=0)
+
+
+def _checked(name: str, arguments: list[str]) -> str:
+    done = _run(name, arguments, TIME_LIMIT)
+    if done.returncode:
+        raise CompilerError(f"{name} failed", got=done.stderr.strip()[:500])
+    return done.stdout
+
+
+def _run(name: str, arguments: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    path = tool(name)
+    if path is None:
+        raise CompilerError(f"{name} is not installed", hint=INSTALL)
+    try:
+        return subprocess.run(
+            [str(path), *arguments], capture_output=True, text=True, check=False,
+            timeout=seconds, errors="replace",
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise CompilerError(f"{name} took longer than {seconds:g} s and was stopped") from None
+    except OSError as wrong:
+        raise CompilerError(f"{name} cannot be run: {wrong.strerror}") from None

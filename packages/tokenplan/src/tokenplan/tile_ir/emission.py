@@ -1,0 +1,287 @@
+"""A described kernel as Tile IR, with the tokens of its orders."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from neuroncore.program import Affine
+from tokenplan.kernel.model import Kernel
+from tokenplan.tile_ir.bytecode import Block, Function, Module, Type, Value
+from tokenplan.tile_ir.bytecode.building import I32, BodyBuilder
+from tokenplan.tile_ir.bytecode.types import TOKEN, pointer, tile
+from tokenplan.tile_ir.computations import COMPUTATIONS, kind_of
+from tokenplan.tile_ir.description import Compute, Described, Repeat, Statement, Transfer
+from tokenplan.tile_ir.model import Order
+
+Attributes = dict[str, object]
+
+
+@dataclass
+class Views:
+    """Views that exist already, by what they show."""
+
+    body: BodyBuilder
+    bases: dict[str, Value] = field(default_factory=dict)
+    variables: dict[str, Value] = field(default_factory=dict)
+    tensors: dict[tuple[str, Type], Value] = field(default_factory=dict)
+    known: dict[tuple[str, Type], Value] = field(default_factory=dict)
+
+    def view(self, made: Transfer) -> Value:
+        """The view of an access, which all that use the same share."""
+        array = made.array
+        strides = tuple(f[0][1] if f else 1 for f in array.layout.dims)
+        kind = Type("tensor_view", (Type(array.dtype), array.shape, strides, None))
+        tensor = self._once(self.tensors, array.name, kind, "make_tensor_view", "base",
+                            self.bases[array.name])  # fmt: skip
+        rank = tuple(range(len(array.shape)))
+        if made.traversal:
+            fields = (made.tile.shape, made.traversal, kind, rank, made.padding)
+            view = Type("strided_view", fields)
+            return self._once(
+                self.known, array.name, view, "make_strided_view", "tensor_view", tensor
+            )
+        view = Type("partition_view", (made.tile.shape, kind, rank, made.padding))
+        return self._once(
+            self.known, array.name, view, "make_partition_view", "tensor_view", tensor
+        )
+
+    def _once(self, known: dict[tuple[str, Type], Value], name: str, kind: Type, operation: str,
+              operand: str, source: Value) -> Value:  # fmt: skip
+        if (name, kind) not in known:
+            known[name, kind] = self.body.one(operation, kind, **{operand: source})
+        return known[name, kind]
+
+    def load(
+        self, made: Transfer, attributes: Attributes, token: Value | None
+    ) -> tuple[Value, Value]:
+        """The tile and the token of the load."""
+        index = [self.index(i) for i in made.index]
+        tile, done = self.body.add(
+            "load_view_tko", (kind_of(made.tile), TOKEN), attributes,
+            view=self.view(made), index=index, token=token,
+        )  # fmt: skip
+        return tile, done
+
+    def store(
+        self, made: Transfer, value: Value, attributes: Attributes, token: Value | None
+    ) -> Value:
+        """The token of the store."""
+        index = [self.index(i) for i in made.index]
+        (done,) = self.body.add(
+            "store_view_tko", (TOKEN,), attributes,
+            tile=value, view=self.view(made), index=index, token=token,
+        )  # fmt: skip
+        return done
+
+    def index(self, index: Affine) -> Value:
+        """The index as an i32."""
+        found: Value | None = None
+        for name, factor in index.terms:
+            term = self.variables[name]
+            if factor != 1:
+                term = self._combine("muli", term, self.body.integer(factor))
+            found = term if found is None else self._combine("addi", found, term)
+        if found is None:
+            return self.body.integer(index.constant)
+        if index.constant:
+            found = self._combine("addi", found, self.body.integer(index.constant))
+        return found
+
+    def _combine(self, name: str, lhs: Value, rhs: Value) -> Value:
+        return self.body.one(name, I32, {"overflow": "none"}, lhs=lhs, rhs=rhs)
+
+
+FURTHEST = 8
+"""Iterations that a token is carried, at most: an order that reaches further waits for this one,
+which comes later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """By sink, what it waits for; by loop, how many iterations of which source it carries."""
+
+    waits: dict[str, list[Order]]
+    carried: dict[str, dict[str, int]]
+    sums: dict[str, dict[str, None]]
+    """By loop, sources whose every instance is awaited behind the loop."""
+
+
+def token_plan(kernel: Kernel, orders: Sequence[Order]) -> Plan:
+    """The tokens of these orders."""
+    plan = Plan(defaultdict(list), defaultdict(dict), defaultdict(dict))
+    ops = {op.id: op for op in kernel.ops()}
+    for order in orders:
+        source, sink = ops[order.source].loops, ops[order.sink].loops
+        plan.waits[order.sink].append(order)
+        shared = sum(a == b for a, b in zip(source, sink, strict=False))
+        if order.loop is not None:
+            shared = source.index(order.loop) + 1
+            entry = plan.carried[order.loop]
+            depth = min(order.distance, FURTHEST)
+            entry[order.source] = max(entry.get(order.source, 0), depth)
+        for loop in source[shared:]:
+            plan.sums[loop][order.source] = None
+    return plan
+
+
+@dataclass
+class Tokens:
+    """Tokens while the body of a kernel is emitted."""
+
+    plan: Plan
+    body: BodyBuilder
+    current: dict[str, Value] = field(default_factory=dict)
+    """By source, the token of its instances in this iteration."""
+    before: dict[tuple[str, str, int], Value] = field(default_factory=dict)
+    """By loop, source and distance, the token of its instances up to that iteration."""
+    fresh: Value | None = None
+
+    def start(self) -> Value:
+        """A token that waits for nothing."""
+        if self.fresh is None:
+            self.fresh = self.body.one("make_token", TOKEN)
+        return self.fresh
+
+    def input(self, sink: str) -> Value | None:
+        """What the access waits for."""
+        found = []
+        for order in self.plan.waits.get(sink, ()):
+            if order.loop is None:
+                found.append(self.current[order.source])
+            else:
+                depth = min(order.distance, FURTHEST)
+                found.append(self.before[order.loop, order.source, depth])
+        return self.body.join(found) if found else None
+
+    def keys(self, loop: str) -> list[tuple[str, int]]:
+        """The tokens that a loop carries: source and distance."""
+        carried = self.plan.carried.get(loop, {})
+        names = dict.fromkeys((*carried, *self.plan.sums.get(loop, {})))
+        return [(name, d) for name in names for d in range(1, carried.get(name, 1) + 1)]
+
+    def enter(self, loop: str, values: Sequence[Value]) -> None:
+        """The loop's arguments, in the order of `keys`."""
+        for (name, distance), value in zip(self.keys(loop), values, strict=True):
+            self.before[loop, name, distance] = value
+
+    def leave(self, loop: str) -> list[Value]:
+        """The values of the next iteration."""
+        found = []
+        for name, distance in self.keys(loop):
+            if distance > 1:
+                found.append(self.before[loop, name, distance - 1])
+                continue
+            old = self.before[loop, name, 1]
+            found.append(self.body.join([old, self.current[name]]))
+        return found
+
+    def after(self, loop: str, results: Sequence[Value]) -> None:
+        """What the loop has completed."""
+        for (name, distance), value in zip(self.keys(loop), results, strict=True):
+            if distance == 1:
+                self.current[name] = value
+
+
+# -- the body --------------------------------------------------------------------------------------
+
+
+def emit(
+    described: Described,
+    kernel: Kernel,
+    orders: Sequence[Order],
+    version: tuple[int, int] = (13, 3),
+    target: str = "sm_90",
+) -> Module:
+    """The module of one kernel; `target` is the architecture that its hints are for."""
+    emitter = _Emitter(described, target, Views(BodyBuilder()))
+    body = emitter.body
+    parameters = body.values([tile(pointer(array.dtype)) for array in described.arrays])
+    emitter.tokens = Tokens(token_plan(kernel, orders), body)
+    if any(order.loop is not None for order in orders) or emitter.tokens.plan.sums:
+        emitter.tokens.start()
+    emitter.start(parameters)
+    emitter.statements(described.body)
+    body.add("return", ())
+    hints = {target: dict(described.hints)} if described.hints else {}
+    block = Block(parameters, tuple(body.operations))
+    place = next((s.place for s in described.body if s.place), None)
+    return Module((Function(described.name, block, hints, True, place),), version)
+
+
+@dataclass
+class _Emitter:
+    described: Described
+    target: str
+    views: Views
+    tiles: dict[str, Value] = field(default_factory=dict)
+    tokens: Tokens = field(init=False)
+
+    @property
+    def body(self) -> BodyBuilder:
+        return self.views.body
+
+    def start(self, parameters: Sequence[Value]) -> None:
+        """Grid indices, arrays and views, which all of the body uses."""
+        if self.described.grid:
+            found = self.body.add("get_tile_block_id", (I32, I32, I32))
+            names = (name for name, _ in self.described.grid)
+            self.views.variables |= dict(zip(names, found, strict=False))
+        for array, value in zip(self.described.arrays, parameters, strict=True):
+            self.views.bases[array.name] = self.body.multiple(value, array.alignment)
+        for made in self.described.transfers():
+            self.body.place = made.place
+            self.views.view(made)
+
+    def statements(self, body: Sequence[Statement]) -> None:
+        for statement in body:
+            self.body.place = statement.place
+            match statement:
+                case Transfer():
+                    self.transfer(statement)
+                case Compute():
+                    inputs = [self.tiles[t.id] for t in statement.inputs]
+                    found = COMPUTATIONS[statement.operation].emit(self.body, statement, inputs)
+                    self.tiles[statement.result.id] = found
+                case Repeat():
+                    self.repeat(statement)
+
+    def transfer(self, made: Transfer) -> None:
+        attributes: dict[str, object] = {"order": made.order}
+        if made.scope is not None:
+            attributes["scope"] = made.scope
+        if made.hints:
+            attributes["hints"] = {self.target: dict(made.hints)}
+        token = self.tokens.input(made.id)
+        if made.is_store:
+            value = self.tiles[made.tile.id]
+            done = self.views.store(made, value, attributes, token)
+        else:
+            self.tiles[made.tile.id], done = self.views.load(made, attributes, token)
+        self.tokens.current[made.id] = done
+
+    def repeat(self, loop: Repeat) -> None:
+        keys = self.tokens.keys(loop.name)
+        ends = [self.body.integer(n) for n in (0, loop.trips, 1)]
+        inits = [self.tiles[initial.id] for initial, *_ in loop.carried]
+        inits += [self.tokens.start()] * len(keys)
+        kinds = [*(kind_of(initial) for initial, *_ in loop.carried), *[TOKEN] * len(keys)]
+        split = len(loop.carried)
+        with self.body.block((I32, *kinds)) as region:
+            variable, *arguments = region.arguments
+            self.views.variables[loop.name] = variable
+            for (_, inside, _, _), value in zip(loop.carried, arguments, strict=False):
+                self.tiles[inside.id] = value
+            self.tokens.enter(loop.name, arguments[split:])
+            self.statements(loop.body)
+            values = [self.tiles[update.id] for _, _, update, _ in loop.carried]
+            self.body.add("continue", (), values=[*values, *self.tokens.leave(loop.name)])
+        assert region.block is not None
+        lower, upper, step = ends
+        results = self.body.add(
+            "for", kinds, {}, (region.block,), lower=lower, upper=upper, step=step, inits=inits
+        )
+        for (_, _, _, result), value in zip(loop.carried, results, strict=False):
+            self.tiles[result.id] = value
+        self.tokens.after(loop.name, results[split:])

@@ -1,0 +1,85 @@
+"""Bytecode: what is written is read again, and damage is an error with a name."""
+
+import random
+
+import pytest
+from packages.tokenplan.tests.tile_ir import kernels
+
+from tokenplan.tile_ir import bytecode, emit, orders_of
+
+VERSIONS = [(13, 1), (13, 2), (13, 3), (13, 4)]
+MUTATIONS = 2_000
+SEED = 27
+
+
+def module(version=(13, 3)):
+    found = orders_of(kernels.recurrence().described())
+    return emit(found.described, found.kernel, found.kept, version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_module_is_read_as_it_was_written(version):
+    written = bytecode.write(module(version))
+
+    assert bytecode.read(written) == module(version)
+    assert bytecode.write(bytecode.read(written)) == written
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_compiler_accepts_every_version(tileiras, version):
+    assert tileiras.compile_bytecode(bytecode.write(module(version)), "sm_90").cubin
+
+
+def test_operations_carry_the_line_that_made_them():
+    (function,) = bytecode.read(bytecode.write(module())).functions
+    lines = {op.name: op.place.line for op in function.body.walk() if op.place}
+
+    assert function.place and function.place.file.endswith("kernels.py")
+    assert lines["load_view_tko"] == lines["exp2"] == lines["store_view_tko"]
+
+
+def test_text_names_operations_types_and_lines():
+    shown = bytecode.text(module())
+
+    assert "entry recurrence(%0: tile<ptr<f32>>)" in shown
+    assert "load_view_tko(view=%4, index=" in shown
+    assert "partition_view<64x128, dim_map=(0, 1), tensor_view<8192x128xf32" in shown
+
+
+def test_a_view_of_13_3_is_rejected_in_13_1():
+    kernel = kernels.TileKernel("strided")
+    a = kernel.array("a", (256, 64))
+    kernel.load(a, (0, 0), (64, 64), traversal=(32, 64))
+    found = orders_of(kernel.described())
+
+    with pytest.raises(bytecode.BytecodeError, match=r"13\.1 has no .*strided_view"):
+        bytecode.write(emit(found.described, found.kernel, found.kept, (13, 1)))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: b"\x7fELF" + data, "not Tile IR bytecode"),
+        (lambda data: data[:8] + b"\x0d\x05" + data[10:], r"13\.5 is not supported"),
+        (lambda data: data[:60], "truncated"),
+        (lambda data: data[:12] + b"\x00", "no section of functions"),
+    ],
+)
+def test_foreign_newer_and_truncated_files_are_rejected_by_name(damage, message):
+    with pytest.raises(bytecode.BytecodeError, match=message):
+        bytecode.read(damage(bytecode.write(module())))
+
+
+def test_no_mutation_crashes_the_reader():
+    rng, good = random.Random(SEED), bytecode.write(module())
+    rejected = 0
+    for _ in range(MUTATIONS):
+        data = bytearray(good)
+        for _ in range(rng.randint(1, 4)):
+            data[rng.randrange(8, len(data))] = rng.randrange(256)
+        try:
+            bytecode.read(bytes(data[: rng.choice((len(data), rng.randrange(len(data))))]))
+        except bytecode.BytecodeError:
+            rejected += 1
+
+    assert MUTATIONS // 4 < rejected < MUTATIONS
