@@ -1,5 +1,7 @@
 """Kernels from the outside: launches, grids, what may be written, what comes back."""
 
+import logging
+
 import numpy as np
 import pytest
 
@@ -332,6 +334,16 @@ def test_jit_rejects_what_would_change_the_call():
         nki.jit(twice.function, grid=2)
     with pytest.raises(LaunchError, match="has no mode 'fast'"):
         nki.jit(twice.function, mode="fast")
+
+
+def test_options_for_the_compiler_change_nothing_and_are_noted(caplog):
+    with caplog.at_level(logging.INFO, logger="neuroncore.notes"):
+        kernel = nki.jit(twice.function, show_compiler_tb=True, tensorizer_options="-O2")
+
+    np.testing.assert_array_equal(kernel(X), 2 * X)
+    said = " ".join(record.getMessage() for record in caplog.records)
+    assert "nki.jit(show_compiler_tb=True)" in said
+    assert "nki.jit(tensorizer_options='-O2')" in said
 
 
 @pytest.mark.parametrize("harness", ["baremetal", "benchmark", "profile"])

@@ -1,11 +1,12 @@
 """Ranges of loops without a `for` in the text: map, zip, generators, ranges with a name."""
 
 import functools
+import logging
 
 import numpy as np
 import pytest
 
-from neuroncore.errors import KernelError, MemorySpaceError
+from neuroncore.errors import KernelError, MemorySpaceError, UnsupportedError
 from nki_beta1 import nki, nl
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -259,3 +260,12 @@ def test_what_a_range_is_not_is_rejected_with_a_caret(use):
     with pytest.raises(KernelError, match=r"\^\^\^|:\d+:\d+: ") as caught:
         kernel(X)
     assert str(caught.value).startswith(__file__)
+
+
+@pytest.mark.parametrize("loop", [nl.affine_range, nl.sequential_range])
+def test_hints_for_the_scheduler_change_nothing_and_bounds_are_given_by_position(loop, caplog):
+    with caplog.at_level(logging.INFO, logger="neuroncore.notes"):
+        assert list(loop(3, unroll_hint=2)) == [0, 1, 2]
+    assert f"nl.{loop.__name__}(unroll_hint=2)" in caplog.text
+    with pytest.raises(UnsupportedError, match="takes stop by position"):
+        loop(0, stop=3)

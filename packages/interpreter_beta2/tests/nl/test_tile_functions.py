@@ -363,6 +363,12 @@ def test_dropout_drops_all_or_nothing(lang):
     assert not on_tiles(lang, lambda t: lang.nl.dropout(t, 1.0), X).any()
 
 
+def test_device_print_takes_any_prefix(every, capsys):
+    every.run(lambda x: every.nl.device_print(3, x), np.ones((1, 2), np.float32))
+
+    assert capsys.readouterr().out.startswith("3 ")
+
+
 def test_device_print_shows_shape_dtype_memory_and_elements(every, capsys):
     every.run(lambda x: every.nl.device_print("here:", x), np.ones((1, 2), np.float32))
 

@@ -11,22 +11,26 @@ import numpy as np
 
 from neuroncore.errors import LaunchError, UnsupportedError
 from neuroncore.machine.launch import RUNNING, running
+from neuroncore.notes import note_without_effect
 from nki_beta1.loops.ranges import LoopRange
 from nki_beta1.loops.single_trace import iterations
 
 RULE = "NKI 0.1: SPMD launch grid"
 
-# Hints for 0.1's scheduler; they change when things happen, never what is computed.
-_SCHEDULING = frozenset({"directives", "multi_buffer", "precise_schedule"})
+_BOUNDS = frozenset({"start", "stop", "step"})
 
 
 def _scheduled(name: str) -> Any:
     def loop(*args: int, **kwargs: Any) -> Iterable[int]:
-        unknown = set(kwargs) - _SCHEDULING
-        if unknown:
+        if bounds := kwargs.keys() & _BOUNDS:
             raise UnsupportedError(
-                f"nl.{name} has no parameter {min(unknown)!r} here",
-                expected="start, stop, step and scheduling hints " + ", ".join(sorted(_SCHEDULING)),
+                f"nl.{name} takes {min(bounds)} by position",
+                expected=f"nl.{name}(start, stop, step)",
+                rule="NKI 0.1: loops",
+            )  # fmt: skip
+        for hint, value in kwargs.items():  # documented as **kwargs: hints for the scheduler
+            note_without_effect(
+                f"nl.{name}({hint}={value!r})", "it changes when things happen", "NKI 0.1: loops"
             )
         numbers = _numbers(name, args)
         launch = RUNNING.get()

@@ -25,6 +25,7 @@ from neuroncore.instructions import KernelWarning
 from neuroncore.machine.backend import CURRENT, Choice
 from neuroncore.machine.launch import RUNNING, execute, running
 from neuroncore.memory import IndexRules
+from neuroncore.notes import note_without_effect
 from neuroncore.options import Options
 from nki_beta1.execution.core import Core
 from nki_beta1.launch.grid import grid_shape
@@ -44,18 +45,7 @@ DEFAULT = Choice(NAME, "0.1")
 
 MODES = frozenset({"auto", "trace", "simulation", "baremetal", "benchmark", "jax", "torchxla"})
 
-# Options of 0.1's compiler. They change how code is compiled, checked or printed on the way to the
-# device, never what a kernel computes: here every access is checked, always.
-_COMPILE_ONLY = frozenset(
-    {
-        "additional_compile_opt",
-        "debug_kernel",
-        "enable_out_of_bound_check",
-        "experimental_flags",
-        "show_compiler_tb",
-    }
-)
-
+_FOR_COMPILER = "it is for the compiler; here every access is checked, always"
 _KERNELS: ContextVar[tuple[Callable[..., Any], ...]] = ContextVar("nki_beta1.kernels", default=())
 """The kernels of this launch that have not returned yet, outermost first."""
 
@@ -259,7 +249,7 @@ def _jit(choice: Choice, function: Any, mode: str, **options: Any) -> Any:
 
     With kernel_return=False the kernel returns nothing and writes the tensors that it is given.
 
-    Raises UnsupportedError for options that would change results or arguments.
+    Raises UnsupportedError for a grid; further options are for the compiler and noted.
     """
     if function is None:
         return lambda func: _jit(choice, func, mode, **options)
@@ -267,12 +257,13 @@ def _jit(choice: Choice, function: Any, mode: str, **options: Any) -> Any:
         raise LaunchError(f"nki.jit has no mode {mode!r}", expected=", ".join(sorted(MODES)))
     target = options.pop("platform_target", None)
     writes_arguments = not options.pop("kernel_return", True)
-    unknown = sorted(set(options) - _COMPILE_ONLY)
-    if unknown:
+    if "grid" in options:
         raise UnsupportedError(
-            f"nki.jit({unknown[0]}={options[unknown[0]]!r}) is not modelled",
-            expected="mode, platform_target, kernel_return and " + ", ".join(sorted(_COMPILE_ONLY)),
+            f"nki.jit(grid={options['grid']!r}) is not modelled",
+            hint="give the grid at the launch: kernel[grid](…)",
         )
+    for name, value in options.items():
+        note_without_effect(f"nki.jit({name}={value!r})", _FOR_COMPILER, "NKI 0.1: nki.jit")
     if not callable(function):
         raise LaunchError("nki.jit takes a function", got=type(function).__name__)
     inner = function.function if isinstance(function, Kernel) else function

@@ -10,7 +10,6 @@ import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import (
-    AttributeValueError,
     DTypeError,
     MemorySpaceError,
     ShapeError,
@@ -20,6 +19,7 @@ from neuroncore.errors import (
 from neuroncore.machine.launch import running
 from neuroncore.machine.loop_trace import act
 from neuroncore.memory import View
+from neuroncore.notes import note_without_effect
 from neuroncore.spec import as_dtype
 from nki_beta2.nl.arithmetic import copy, isa, new, scalar
 from nki_beta2.nl.device_loops import in_order
@@ -174,9 +174,9 @@ def random_seed(seed: View) -> None:
 def device_print(print_prefix: str, tensor: View) -> None:
     """Print a tensor in SBUF or HBM when the kernel runs: its shape, dtype, memory, elements."""
     if not isinstance(print_prefix, str):
-        raise AttributeValueError(
-            f"print_prefix={print_prefix!r}"[:80], expected="a constant string",
-            operand="print_prefix", position=0, rule="NKI: nl.device_print",
+        note_without_effect(
+            f"print_prefix={print_prefix!r}"[:80], "it is printed as str() gives it",
+            "NKI: nl.device_print",
         )  # fmt: skip
     _in_memory(
         tensor, "tensor", "device_print", "SBUF or HBM", tensor.spec.space is not MemorySpace.psum
