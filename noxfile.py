@@ -79,6 +79,7 @@ STAGES = {
         "token plans: proved orderings and their checker",
         ("packages/tokenplan/tests", "tests/tokenplan"),
     ),
+    11: Stage("pages about runs, in a browser where one is installed", ("packages/scope/tests",)),
 }
 
 LINTERS = (

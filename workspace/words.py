@@ -31,7 +31,7 @@ FOLDERS = (
     "README.md",
     "noxfile.py",
 )
-LEFT_OUT = ("changelog.d", "golden", ".venv", "test_words.py")
+LEFT_OUT = ("changelog.d", "golden", ".venv", "node_modules", "test_words.py")
 TEXT = (tokenize.STRING, tokenize.COMMENT)
 CODE_BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 Kind = Literal["modules", "identifiers", "text"]

@@ -14,7 +14,7 @@ from neuroncore.findings.finding import Region
 OUR_PACKAGES = frozenset(
     {
         "neuroncore", "nki_dtypes", "nki_runtime", "nki_beta1", "nki_beta2", "nkigen_lite",
-        "tokenplan", "nkigym", "nki_migrate",
+        "tokenplan", "nkigym", "nki_scope", "nki_migrate",
     }
 )  # fmt: skip
 

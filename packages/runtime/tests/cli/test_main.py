@@ -275,13 +275,23 @@ def test_threads_and_exit_handlers_still_have_the_language(nki_run, program):
     assert (done.stdout, done.stderr) == ("0.6\n0.6\n", "")
 
 
-@pytest.mark.parametrize("flag", ["--report"])
-def test_what_is_not_built_yet_is_rejected_by_name(flag, nki_run, program):
-    done = nki_run(f"{flag}=x", program("print('ran')"))
+def test_a_report_without_a_reporter_names_the_package_to_install(program, tmp_path):
+    without = (
+        "import importlib.metadata, sys; importlib.metadata.entry_points = lambda **_: ()\n"
+        "from nki_runtime.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-c", without, "--report=x.html", program("print('ran')")]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
 
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert f"nki-run: error: {flag} is not built yet" in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pip install nki-scope" in done.stderr
+
+
+def test_a_report_in_no_folder_is_rejected_before_the_run(nki_run, program):
+    done = nki_run("--report=nowhere/x.html", program("print('ran')"))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--report nowhere/x.html: no such folder nowhere" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,16 @@ def write_output(program: str, option: str, file: Path, text: str) -> None:
     sys.stderr.write(f"{program}: {option} wrote {file}\n")
 
 
+def check_writable(file: Path, option: str) -> None:
+    """Whether `option` may write or replace a file. Raises LaunchError."""
+    if not file.parent.is_dir():
+        raise LaunchError(f"{option} {file}: no such folder {file.parent}")
+    if file.is_dir():
+        raise LaunchError(f"{option} {file}: this is a folder", expected="a file to write")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise LaunchError(f"{option} {file}: it may not be written")
+
+
 def check_output(file: Path, option: str, mark: str, force: bool, tool: str) -> None:
     """Whether a generated file may be written there: only over one that begins with `mark`.
 

@@ -36,6 +36,11 @@ class Checker:
                 for finding in check.source(source, choice.nki, choice.options):
                     self._report.add(finding)
 
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What was found so far."""
+        return self._report.findings
+
     def finish(self) -> bool:
         """Print what was found on stderr; whether any of it is an error."""
         found = self._report.findings

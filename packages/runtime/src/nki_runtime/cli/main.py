@@ -8,11 +8,12 @@ from bdb import BdbQuit
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn, get_type_hints
+from typing import get_type_hints
 
 from neuroncore.checks import CHECKS
 from neuroncore.commands.parser import add_output_format, add_target
 from neuroncore.commands.parser import make_parser as parser_of
+from neuroncore.commands.reporting import add_report, finish_report, make_reporter
 from neuroncore.commands.running import INTERRUPTED
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.findings.formats import FORMATS
@@ -44,6 +45,7 @@ examples:
                                               a NumPy function, as the kernel made of it
   nki-run --record facts.json softmax.py      what nki-migrate --facts may rest edits on
   nki-run --trace softmax.svg softmax.py      where the time of its kernels would go
+  nki-run --report softmax.html softmax.py    the same with source and memory, as one page
   nki-run --check memory,capacity softmax.py  what runs here and may fail on a device
   nki-run --dump tensors softmax.py           what every tensor of its kernels held, as .npz files
   nki-run --compare precise=0 softmax.py      the first instruction whose result that changes
@@ -56,23 +58,6 @@ mistake in the options of nki-run itself.
 Where an option is left out, NKI_RUNTIME, NKI_RUNTIME_VERSION, NEURON_PLATFORM_TARGET_OVERRIDE,
 NKI_PRECISE_FP and NKI_SIMULATOR are read.
 """
-
-_NOT_BUILT = {
-    "--report": "to come: one page about a run",
-}
-
-
-class _NotBuilt(argparse.Action):
-    """An option that is reserved: using it is an error, not a missing file."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> NoReturn:
-        parser.error(f"{option_string} is not built yet ({self.help}): leave it out")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -154,8 +139,7 @@ def make_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="print, once each, what the kernels request and what changes nothing here",
     )
-    for flag, meaning in _NOT_BUILT.items():
-        parser.add_argument(flag, action=_NotBuilt, nargs="?", metavar="…", help=meaning)
+    add_report(parser)
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
@@ -176,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.exit(2, f"nki-run: {render_usage(mistake)}\n")
     watching.begin(program)
     try:
-        status = _run(parser, given, program, args)
+        status = _run(parser, given, program, args, watching)
     except SystemExit as stop:
         if watching.finish() and not stop.code:
             raise SystemExit(1) from None
@@ -194,6 +178,7 @@ class _Watching:
         self.checker = None if given.check is None else Checker(given.check, given.output_format)
         self.tracer = None if given.trace is None else Tracer(given.trace)
         self.dumper = None if given.dump is None else Dumper(given.dump)
+        self.reporter = None if given.report is None else make_reporter("nki-run", given.report)
         self.role = role_here()
         if given.verbose:
             print_notes()
@@ -204,9 +189,16 @@ class _Watching:
         """Watch from now on."""
         if self.checker is not None:
             self.checker.begin(program.source(), resolve_choice())
-        for watcher in (self.tracer, self.dumper, self.role):
+        page = None if self.reporter is None else self.reporter.watcher
+        for watcher in (self.tracer, self.dumper, self.role, page):
             if watcher is not None:
                 watch_everywhere(watcher)
+
+    def failed(self, error: BaseException) -> None:
+        """Print the error that the program ended in, and show it on the page."""
+        report(error)
+        if self.reporter is not None:
+            self.reporter.add("error", error)
 
     def finish(self) -> bool:
         """Print what was found and write what was asked for; whether something is wrong."""
@@ -214,12 +206,20 @@ class _Watching:
         is_short = self.tracer is not None and self.tracer.finish()
         if self.role is not None:
             self.role.finish()
-        return is_short or has_findings
+        return self._write_page() or is_short or has_findings
+
+    def _write_page(self) -> bool:
+        """Write the page of --report; whether that failed."""
+        if self.reporter is None:
+            return False
+        if self.checker is not None:
+            self.reporter.add("findings", self.checker.findings)
+        return finish_report(self.reporter)
 
 
 def _compare(parser: argparse.ArgumentParser, given: argparse.Namespace, program: Program) -> int:
     """Run the program twice with the options of this command line."""
-    for name in ("record", "check", "trace", "dump"):
+    for name in ("record", "check", "trace", "dump", "report"):
         if getattr(given, name) is not None:
             parser.error(f"--compare and --{name} exclude each other: run them one by one")
     bound = 1.0 if given.bound is None else given.bound
@@ -246,19 +246,20 @@ def _run(
     given: argparse.Namespace,
     program: Program,
     args: list[str],
+    watching: _Watching,
 ) -> int:
     """Run the program and report the error that it ends in; its exit code."""
     try:
         with _recording(parser, given.record):
             program.run(args)
     except KeyboardInterrupt as stop:
-        report(stop)
+        watching.failed(stop)
         return INTERRUPTED
     except BdbQuit:
         sys.stderr.write("nki-run: left the debugger; the program did not end\n")
         return 1
     except Exception as error:
-        report(error)
+        watching.failed(error)
         return 1
     return 0
 

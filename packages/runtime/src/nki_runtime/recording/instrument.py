@@ -194,6 +194,7 @@ _OURS = {"neuroncore", "nki_beta1", "nki_beta2", "nki_dtypes", "nki_runtime"} | 
     "nki_migrate",
     "nkigen_lite",
     "nkigym",
+    "nki_scope",
 }
 """What runs the kernels is not recorded, wherever it is installed."""
 

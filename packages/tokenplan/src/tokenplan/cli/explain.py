@@ -17,10 +17,12 @@ from neuroncore.commands.parser import (
     add_target,
     at_least,
 )
+from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
+from neuroncore.timeline import estimate
 from tokenplan import neuroncore
 from tokenplan.analyse import analyse
 from tokenplan.cli.kernels import UsageError, Wanted
@@ -96,6 +98,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "where to write it (default: stdout)")
     add("--schedule", action="store_true",
         help="also find queues, buffer slots and waits, and how long that takes")  # fmt: skip
+    add_report(parser)
     add("--verbose", action="store_true", help="every order that was removed, one by one")
 
 
@@ -117,6 +120,11 @@ def run(given: argparse.Namespace) -> int:
         sys.stdout.write(text)
     else:
         _write(given.output, text)
+    if given.report is not None:
+        write_report(
+            "tokenplan", given.report, timeline=estimate(program, verified=True),
+            text=("Tokens", explained(graph, verbose=True)),
+        )  # fmt: skip
     return int(any(found.is_error for found in graph.diagnostics))
 
 

@@ -1,0 +1,83 @@
+"""`--report FILE.html`: one page about a run, written by an installed reporter."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, Protocol
+
+from neuroncore.commands.files import check_writable
+from neuroncore.errors import LaunchError
+
+GROUP = "nki_runtime.reporters"
+"""Entry points of classes that are called with a command and a file, and are reporters."""
+
+
+class Reporter(Protocol):
+    """A page about one run of a command."""
+
+    command: str
+    file: Path
+
+    @property
+    def watcher(self) -> Any:
+        """The observer of the kernels that run (neuroncore.machine.observe.Watcher)."""
+        ...
+
+    def add(self, kind: str, value: Any) -> None:
+        """Show a result: a "timeline", "findings", an "error", a "text" with its title."""
+        ...
+
+    def write(self) -> str:
+        """Write the page; what it contains, in a few words. Raises OSError."""
+        ...
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """`--report FILE.html`."""
+    parser.add_argument(
+        "--report",
+        metavar="FILE.html",
+        type=Path,
+        help="write one page about the run, for any browser (needs nki-scope)",
+    )
+
+
+def make_reporter(command: str, file: Path) -> Reporter:
+    """The reporter of a command line. Raises LaunchError where it or its file is missing."""
+    from importlib.metadata import entry_points  # 20 ms
+
+    check_writable(file, "--report")
+    for point in entry_points(group=GROUP):
+        return point.load()(command, file)
+    raise LaunchError(
+        f"--report {file}: no reporter is installed", expected="nki-scope",
+        hint="pip install nki-scope",
+    )  # fmt: skip
+
+
+def finish_report(reporter: Reporter) -> bool:
+    """Write the page and name it on stderr; whether that failed."""
+    named = f"{reporter.command}: --report"
+    try:
+        contents = reporter.write()
+    except OSError as reason:
+        sys.stderr.write(f"{named} {reporter.file}: {reason.strerror}\n")
+        return True
+    sys.stderr.write(f"{named} wrote {reporter.file} ({contents})\n")
+    return False
+
+
+def write_report(command: str, file: Path | None, **results: Any) -> None:
+    """Write the page that `--report` names, if it does, of results by kind.
+
+    Raises LaunchError where the reporter or the file is missing, or the file cannot be written.
+    """
+    if file is None:
+        return
+    reporter = make_reporter(command, file)
+    for kind, value in results.items():
+        reporter.add(kind, value)
+    if finish_report(reporter):
+        raise LaunchError(f"--report {file}: not written", expected="a file to write")

@@ -1,0 +1,43 @@
+"""The HTML document of a page: summary without script, compressed data, script and style."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+
+def html_page(document: dict[str, Any], data: str) -> str:
+    """One document that loads nothing; `data` is the packed form of the document."""
+    names = ", ".join(kernel["name"] for kernel in document["kernels"])
+    title = escape(f"{names or 'no kernel'} ({document['command']})")
+    return "\n".join((
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width">',
+        '<meta name="color-scheme" content="light dark">',
+        # Nothing is loaded from anywhere; the document needs its own script and style only.
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+        "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">",
+        f"<title>{title}</title><style>{_asset('page.css')}</style></head><body>",
+        f"<h1>{title}</h1>", '<div id="app"></div>',
+        '<details id="summary" open><summary>Summary as text</summary>',
+        *_summary(document), "</details>",
+        f'<script type="text/plain" id="data">{data}</script>',
+        f"<script>{_asset('page.js')}</script></body></html>", "",
+    ))  # fmt: skip
+
+
+def _summary(document: dict[str, Any]) -> Iterator[str]:
+    for error in document["errors"]:
+        yield f'<pre class="error">{escape(error)}</pre>'
+    for kernel in document["kernels"]:
+        yield f"<pre>{escape(kernel['summary'])}</pre>"
+    for title, text in document["texts"]:
+        yield f"<h2>{escape(title)}</h2><pre>{escape(text)}</pre>"
+    for finding in document["findings"]:
+        yield f"<pre>{escape(finding['text'])}</pre>"
+
+
+def _asset(name: str) -> str:
+    return (files("nki_scope") / "assets" / name).read_text("utf-8").strip()

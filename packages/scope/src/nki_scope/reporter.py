@@ -1,0 +1,96 @@
+"""The reporter of `--report`: collects what a command did, then writes one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import nki_runtime
+from neuroncore.commands.files import write_text
+from neuroncore.findings import Finding
+from neuroncore.machine.observe import watched_by
+from neuroncore.timeline import Timeline
+from nki_runtime.trace import LaunchRecorder
+from nki_scope.document import Columns, Sources, html_page
+from nki_scope.sections import instances_of, kernel_section, memory_section
+
+
+class Reporter:
+    """A page about one run of `command`."""
+
+    def __init__(self, command: str, file: Path) -> None:
+        self.command, self.file = command, file
+        self.watcher = LaunchRecorder()
+        self._timelines: list[Timeline] = []
+        self._findings: list[Finding] = []
+        self._errors: list[str] = []
+        self._texts: list[tuple[str, str]] = []
+        self._columns, self._sources = Columns(), Sources()
+
+    def add(self, kind: str, value: Any) -> None:
+        """Show a result; see neuroncore.commands.reporting.Reporter."""
+        {
+            "timeline": self._timelines.append,
+            "findings": self._findings.extend,
+            "text": self._texts.append,
+            "error": lambda error: self._errors.append(f"{type(error).__name__}: {error}"),
+        }[kind](value)
+
+    def write(self) -> str:
+        """Write the page; what it contains. Raises OSError."""
+        self.watcher.unfinished()
+        timelines = [*self._timelines, *self.watcher.timelines()]
+        write_text(self.file, self._page(timelines))
+        size = self.file.stat().st_size / 1e6
+        kernels = f"{len(timelines)} kernel" + "s" * (len(timelines) != 1)
+        return f"{kernels}, {size:.1f} MB; opens in a browser"
+
+    def _page(self, timelines: Sequence[Timeline]) -> str:
+        found = {id(timeline): timeline for timeline in timelines}
+        counts = [sum(t is timeline for t in timelines) for timeline in found.values()]
+        document = {
+            "command": self.command,
+            "kernels": [
+                {**self._kernel(timeline), "launches": launches}
+                for timeline, launches in zip(found.values(), counts, strict=True)
+            ],
+            "findings": [self._finding(finding) for finding in self._findings],
+            "texts": self._texts,
+            "errors": [*self._errors, *map(str, self.watcher.left_out)],
+        }
+        document["files"] = self._sources.section()
+        return html_page(document, self._columns.packed(document))
+
+    def _kernel(self, timeline: Timeline) -> dict[str, Any]:
+        instances, columns = instances_of(timeline), self._columns
+        return {
+            **kernel_section(timeline, instances, columns, self._sources),
+            "memory": memory_section(timeline, instances, columns),
+        }
+
+    def _finding(self, finding: Finding) -> dict[str, Any]:
+        region = finding.region
+        return {
+            "label": finding.label, "severity": finding.severity, "text": str(finding),
+            "message": finding.message, "cure": finding.cure, "count": finding.count,
+            "at": self._sources.at_line(region.path, region.line) if region.path else None,
+        }  # fmt: skip
+
+
+def page(kernel: Any, *arrays: Any, file: str | Path = "kernel.html", **kwargs: Any) -> Path:
+    """Run `kernel` on these arrays and write a page about it; the file.
+
+    The kernel runs as `nki_runtime.simulate` runs it. Where it raises, the page shows what it did
+    until there, and the error is raised. Raises OSError where the file cannot be written.
+    """
+    reporter = Reporter("nki_scope.page", Path(file))
+    try:
+        with watched_by(reporter.watcher):
+            nki_runtime.simulate(kernel)(*arrays, **kwargs)
+    except Exception as error:
+        reporter.add("error", error)
+        raise
+    finally:
+        reporter.write()
+    return Path(file)

@@ -1,0 +1,147 @@
+"""What is in the file of a page, read without a browser."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from neuroncore.errors import KernelError
+
+COPY = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def copy(x):
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x, name="<b>&load</b>")
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+@nki.jit
+def too_large(x):
+    tile = nl.ndarray((128, 16), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.memset(dst=tile, value=1.0)
+    nisa.dma_copy(dst=tile, src=x)
+    return x
+"""
+
+
+def data_of(file: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """The document of a page, and its columns as another program would read them."""
+    found = re.search(r'id="data">([^<]*)<', file.read_text("utf-8"))
+    assert found is not None
+    raw = zlib.decompress(base64.b64decode(found[1]))
+    magic, rest = raw[:12], raw[16:]
+    size = int.from_bytes(raw[12:16], "little")
+    assert magic == b"nki-scope 1\n"
+    document, rest = json.loads(rest[:size]), rest[size:]
+    lengths = dict(sorted(references(document)))
+    columns, at = [], 0
+    for length in lengths.values():
+        planes = np.frombuffer(rest[at : at + 4 * length], np.uint8).reshape(4, length)
+        steps = (planes.astype(np.int64) * (256 ** np.arange(4))[:, None]).sum(0)
+        columns.append(np.cumsum(steps).astype(np.uint32).astype(np.int32))
+        at += 4 * length
+    assert at == len(rest)
+    return document, columns
+
+
+def references(value: Any) -> list[tuple[int, int]]:
+    if isinstance(value, dict) and value.keys() == {"column", "length"}:
+        return [(value["column"], value["length"])]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [pair for part in inner for pair in references(part)]
+
+
+def test_a_page_loads_nothing_from_anywhere(attention):
+    text = attention.read_text("utf-8")
+
+    assert not re.findall(r"""(?:src|href)\s*=\s*["']""", text.split("<body>")[0])
+    assert "default-src 'none'" in text
+    assert not re.findall(
+        r"https?://[^\s\"']+", re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    )
+
+
+def test_a_page_of_the_attention_example_is_small(attention):
+    assert attention.stat().st_size <= 400_000
+
+
+def test_bars_are_those_of_the_estimate(attention):
+    document, columns = data_of(attention)
+    (kernel,) = document["kernels"]
+    start, end = (columns[kernel["bars"][name]["column"]] for name in ("start", "end"))
+    path = columns[kernel["path"]["ticks"]["column"]]
+
+    assert kernel["numOps"] == len(start)
+    assert end.max() / kernel["perNs"] == kernel["totalNs"]
+    assert path.sum() / kernel["perNs"] == kernel["totalNs"]
+
+
+def test_every_instruction_has_its_line(attention):
+    document, _ = data_of(attention)
+
+    for call in document["kernels"][0]["calls"]:
+        file, line = call["at"]
+        assert call["instruction"] in document["files"][file]["lines"][line - 1]
+
+
+def test_the_most_that_memory_holds_is_what_lives_then(attention):
+    document, columns = data_of(attention)
+    for memory in document["kernels"][0]["memory"].values():
+        held = columns[memory["held"]["column"]]
+        lives = {name: columns[ref["column"]] for name, ref in memory["lives"].items()}
+        sizes = np.array([b["bytes"] for b in memory["buffers"]])[lives["buffer"]]
+        units = -(-sizes // memory["unit"])
+        at_once = [units[(lives["start"] <= t) & (t < lives["end"])].sum() for t in lives["start"]]
+
+        assert held.max() == max(at_once)
+
+
+def test_names_with_html_are_text(page_of):
+    text = page_of(COPY, "copy", np.ones((128, 64), np.float32)).read_text("utf-8")
+
+    assert "<b>&load" not in text
+
+
+def test_a_kernel_that_raises_is_shown_until_there(page_of, tmp_path):
+    with pytest.raises(KernelError):
+        page_of(COPY, "too_large", np.ones((128, 64), np.float32))
+
+    document, _ = data_of(tmp_path / "too_large.html")
+
+    assert [call["instruction"] for call in document["kernels"][0]["calls"]] == ["memset"]
+    assert "dma_copy" in document["errors"][0]
+
+
+def test_nki_run_writes_the_page_with_findings(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(COPY + "import numpy as np; copy(np.ones((128, 64), np.float32))\n")
+    file = tmp_path / "page.html"
+    words = ("nki_runtime", "--check", "memory", "--report", str(file), str(script))
+    done = subprocess.run((sys.executable, "-m", *words), capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert f"--report wrote {file} (1 kernel, " in done.stderr
+    assert data_of(file)[0]["kernels"][0]["name"] == "copy"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_named(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(COPY + "import numpy as np; copy(np.ones((128, 64), np.float32))\n")
+    words = ("nki_runtime", "--report", "/dev/full", str(script))
+    done = subprocess.run((sys.executable, "-m", *words), capture_output=True, text=True)
+
+    assert done.returncode == 1
+    assert "nki-run: --report /dev/full: No space left on device" in done.stderr

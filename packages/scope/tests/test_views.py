@@ -1,0 +1,85 @@
+"""The views of a page in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from members import ROOT
+
+AXE = ROOT / "packages" / "scope" / "web" / "node_modules" / "axe-core" / "axe.min.js"
+TABS = "[...document.querySelectorAll('[role=tab]')]"
+SHOWN = "document.querySelector('[role=tabpanel]:not([hidden])')"
+
+
+def views(browser) -> list[str]:
+    return browser.run(f"{TABS}.map(t => t.textContent)")
+
+
+def show(browser, name: str) -> None:
+    browser.run(f"{TABS}.find(t => t.textContent === {name!r}).click()")
+    browser.run("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (400, False)])
+def test_every_view_is_shown_without_an_error(browser, attention, width, dark):
+    browser.open(attention, width=width, dark=dark)
+
+    for name in views(browser):
+        show(browser, name)
+        assert browser.run(f"{SHOWN}.dataset.view") == name
+        assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.problems == []
+
+
+def test_keys_alone_reach_every_view_and_an_instruction(browser, attention):
+    browser.open(attention)
+    browser.run(f"{TABS}[0].focus()")
+    names = views(browser)
+
+    seen = []
+    for _ in names:
+        browser.press("ArrowRight")
+        seen.append(browser.run(f"{SHOWN}.dataset.view"))
+    assert sorted(seen) == sorted(names)
+
+    show(browser, "Timeline")
+    browser.run("document.querySelector('canvas').focus()")
+    for key in ("ArrowDown", "ArrowDown", "Enter", "c"):
+        browser.press(key)
+    assert "Starts at" in browser.run(f"{SHOWN}.querySelector('.details').textContent")
+
+
+def test_a_line_that_is_selected_selects_its_instructions(browser, attention):
+    browser.open(attention)
+    show(browser, "Source")
+    browser.run(f"{SHOWN}.querySelector('button.line').click()")
+    show(browser, "Timeline")
+
+    assert "Line " in browser.run(f"{SHOWN}.querySelector('.details').textContent")
+
+
+def test_data_of_another_version_leaves_the_summary(browser, attention):
+    text = attention.read_text("utf-8")
+    first = text.index('id="data">') + len('id="data">')
+    attention.write_text(text[:first] + "eJxLSSxJBAAEKAGb" + text[text.index("<", first) :])
+    browser.open(attention)
+
+    assert "cannot be shown" in browser.run("document.getElementById('app').textContent")
+    assert browser.run("document.getElementById('summary').open")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_no_serious_barrier_is_found(browser, attention, dark):
+    if not Path(AXE).is_file():
+        pytest.skip("axe-core is not installed (npm ci in packages/scope/web): no audit")
+    browser.open(attention, dark=dark)
+    browser.run(AXE.read_text("utf-8") + ";0")
+
+    for name in views(browser):
+        show(browser, name)
+        found = browser.run(
+            "axe.run().then(r => r.violations.filter(v => ['serious', 'critical']"
+            ".includes(v.impact)).map(v => [v.id, v.nodes.map(n => n.html).slice(0, 3)]))"
+        )
+        assert found == [], name

@@ -1,0 +1,70 @@
+// The data of a page: a document and columns of 32-bit integers, as nki_scope.columns packs them.
+
+export interface Ref { column: number; length: number }
+export type At = [file: number, line: number] | null;
+export interface Call { instruction: string; name: string | null; at: At; operands: Record<string, string>; flops: number }
+export interface Columns<T> { [name: string]: T }
+export interface Buffer { name: string; shape: number[]; dtype: string; bytes: number }
+export interface Memory<T> { bytes: number; unit: number; time: T; held: T; buffers: Buffer[]; lives: Record<"buffer" | "start" | "end" | "address", T> }
+export type BarColumn = "call" | "instance" | "lane" | "kind" | "start" | "busy" | "end" | "cause" | "why" | "bytes";
+export interface Kernel<T = Int32Array> {
+  name: string; target: string; mode: string; nki: string; perNs: number; totalNs: number; launchNs: number;
+  mfu: number; mbu: number; dmaEfficiency: number; hbmBytes: number; flops: number; numOps: number;
+  bottleneck: string; peaks: { tflops: number; hbm: number }; launches: number; summary: string;
+  lanes: Record<string, { busy: number; stalls: Record<string, number> }>;
+  calls: Call[]; kinds: string[]; causes: string[]; laneNames: string[]; repeats: number[][];
+  bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>;
+}
+export interface Finding { label: string; severity: string; text: string; message: string; cure: string | null; count: number; at: At }
+export interface SourceFile { path: string; lines: string[] }
+export interface Document { command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; files: SourceFile[] }
+
+const MAGIC = "nki-scope 1\n";
+
+export async function inflate(text: string): Promise<Uint8Array> {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** The document with its columns in place; throws where the data is of another version. */
+export function parse(data: Uint8Array): Document {
+  const decoder = new TextDecoder();
+  const magic = decoder.decode(data.subarray(0, MAGIC.length));
+  if (magic !== MAGIC) throw new Error(`this page has data of another version (${JSON.stringify(magic)}): write it again with --report`);
+  const view = new DataView(data.buffer, data.byteOffset);
+  const size = view.getUint32(MAGIC.length, true), first = MAGIC.length + 4;
+  const document = JSON.parse(decoder.decode(data.subarray(first, first + size)));
+  const refs: Ref[] = [];
+  collect(document, refs);
+  const starts: number[] = [];
+  let at = first + size;
+  for (const ref of refs.sort((a, b) => a.column - b.column)) { starts[ref.column] = at; at += 4 * ref.length; }
+  return fill(document, (ref) => column(data, starts[ref.column]!, ref.length)) as Document;
+}
+
+const isRef = (value: any): value is Ref => value !== null && typeof value === "object" && "column" in value && "length" in value && Object.keys(value).length === 2;
+
+function collect(value: any, refs: Ref[]): void {
+  if (value === null || typeof value !== "object") return;
+  if (isRef(value)) refs.push(value);
+  else for (const inner of Object.values(value)) collect(inner, refs);
+}
+
+function fill(value: any, read: (ref: Ref) => Int32Array): any {
+  if (value === null || typeof value !== "object") return value;
+  if (isRef(value)) return read(value);
+  for (const key of Object.keys(value)) value[key] = fill(value[key], read);
+  return value;
+}
+
+/** Differences of neighbours, in four planes of bytes. */
+export function column(data: Uint8Array, start: number, length: number): Int32Array {
+  const found = new Int32Array(length);
+  for (let i = 0, sum = 0; i < length; i++) {
+    const p = start + i;
+    sum = (sum + (data[p]! | (data[p + length]! << 8) | (data[p + 2 * length]! << 16) | (data[p + 3 * length]! << 24))) | 0;
+    found[i] = sum;
+  }
+  return found;
+}

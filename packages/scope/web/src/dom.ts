@@ -1,0 +1,67 @@
+// Elements, units, colors: what all views draw with. Text is always set as text, never as markup.
+
+type Child = Node | string | null | undefined | false;
+
+export function el(name: string, attributes: Record<string, any> = {}, ...children: Child[]): HTMLElement {
+  const found = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) found.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) found.setAttribute(key, value === true ? "" : String(value));
+  }
+  found.append(...children.filter((c): c is Node | string => c !== null && c !== undefined && c !== false));
+  return found;
+}
+
+export const table = (head: string[], rows: (Child | number)[][], caption?: string): HTMLElement =>
+  el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption ?? head.join(", ") },
+    el("table", {}, caption ? el("caption", {}, caption) : null,
+      el("thead", {}, el("tr", {}, ...head.map((h) => el("th", { scope: "col" }, h)))),
+      el("tbody", {}, ...rows.map((r) => el("tr", {}, ...r.map((c) => el("td", typeof c === "number" ? { class: "n" } : {}, typeof c === "number" ? String(c) : c)))))));
+
+export const time = (ns: number): string => ns >= 1e6 ? `${(ns / 1e6).toFixed(2)} ms` : ns >= 1e3 ? `${(ns / 1e3).toFixed(2)} µs` : `${ns.toFixed(ns < 10 ? 1 : 0)} ns`;
+export const bytes = (n: number): string => n >= 1 << 20 ? `${(n / (1 << 20)).toFixed(1)} MiB` : n >= 1024 ? `${(n / 1024).toFixed(1)} KiB` : `${n} B`;
+export const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
+const COLORS: Record<string, string> = { tensor: "#4e79a7", vector: "#f28e2b", scalar: "#59a14f", gpsimd: "#b07aa1", sync: "#9c755f", dma: "#76b7b2" };
+export const laneColor = (names: string[], lane: number): string => COLORS[names[lane] ?? "dma"]!;
+
+export interface Theme { ink: string; soft: string; grid: string; back: string; accent: string; heat: string }
+export function theme(): Theme {
+  const style = getComputedStyle(document.documentElement);
+  const get = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  return { ink: get("ink"), soft: get("soft"), grid: get("grid"), back: get("back"), accent: get("accent"), heat: get("heat") };
+}
+
+/** A canvas as wide as its parent and `height` high, in CSS pixels; `draw` runs in the next frame after each request. */
+export class Picture {
+  readonly canvas: HTMLCanvasElement;
+  private due = false;
+  constructor(readonly height: () => number, readonly draw: (c: CanvasRenderingContext2D, width: number, height: number) => void, label: string) {
+    this.canvas = el("canvas", { role: "img", "aria-label": label, tabindex: 0 }) as HTMLCanvasElement;
+    new ResizeObserver(() => this.request()).observe(this.canvas);
+  }
+  get width(): number { return this.canvas.clientWidth || 800; }
+  request(): void {
+    if (this.due) return;
+    this.due = true;
+    requestAnimationFrame(() => { this.due = false; this.now(); });
+  }
+  now(): void {
+    const ratio = devicePixelRatio || 1, width = this.width, height = this.height();
+    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (this.canvas.width !== w) this.canvas.width = w;
+    if (this.canvas.height !== h) this.canvas.height = h;
+    this.canvas.style.height = `${height}px`;
+    const context = this.canvas.getContext("2d")!;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    context.font = "12px system-ui, sans-serif";
+    this.draw(context, width, height);
+  }
+}
+
+/** The least of 1, 2, 5, 10, 20, … that is not below `least`. */
+export function roundStep(least: number): number {
+  const unit = 10 ** Math.floor(Math.log10(Math.max(least, 1e-9)));
+  return [1, 2, 5, 10].map((f) => f * unit).find((s) => s >= least) ?? 10 * unit;
+}

@@ -1,0 +1,66 @@
+// What views derive from a kernel: rows of the timeline, sums by line, the selection that links them.
+import type { Document, Kernel } from "./data.ts";
+
+export interface Row { label: string; lane: number; bars: Int32Array }
+
+/** A row per engine and DMA queue; bars that overlap lie on rows of their own. Each is sorted by start. */
+export function rows(kernel: Kernel): Row[] {
+  const { lane, kind, start, busy } = kernel.bars;
+  const tracks = new Map<number, number[]>();
+  for (let i = 0; i < lane.length; i++) {
+    const key = lane[i]! * 2 + (kernel.kinds[kind[i]!] === "load_stationary" ? 1 : 0);
+    (tracks.get(key) ?? tracks.set(key, []).get(key)!).push(i);
+  }
+  const found: Row[] = [];
+  for (const key of [...tracks.keys()].sort((a, b) => a - b)) {
+    const sorted = tracks.get(key)!.sort((a, b) => start[a]! - start[b]! || a - b);
+    const ends: number[] = [], lists: number[][] = [];
+    for (const bar of sorted) {
+      let row = ends.findIndex((end) => end <= start[bar]!);
+      if (row < 0) row = ends.push(0) - 1, lists.push([]);
+      ends[row] = start[bar]! + busy[bar]!;
+      lists[row]!.push(bar);
+    }
+    const number = key >> 1, name = kernel.laneNames[number] ?? `DMA queue ${number - kernel.laneNames.length}`;
+    lists.forEach((list, row) => found.push({ label: row ? "" : key & 1 ? `${name}: load` : name, lane: number, bars: Int32Array.from(list) }));
+  }
+  return found;
+}
+
+export interface Line { busy: number; path: number; bytes: number; stall: number; bars: number[] }
+
+/** By "file:line" (or instruction without a place): ticks busy, on the critical path, stalled; HBM bytes; bars. */
+export function byLine(kernel: Kernel): Map<string, Line> {
+  const { call, busy, bytes, start, lane, kind } = kernel.bars;
+  const keys = kernel.calls.map((c) => c.at ? c.at.join(":") : c.instruction);
+  const found = new Map<string, Line>();
+  const free = new Map<number, number>();
+  const line = (bar: number): Line => {
+    const key = keys[call[bar]!]!;
+    return found.get(key) ?? found.set(key, { busy: 0, path: 0, bytes: 0, stall: 0, bars: [] }).get(key)!;
+  };
+  for (let i = 0; i < call.length; i++) {
+    const at = line(i), track = lane[i]! * 2 + (kernel.kinds[kind[i]!] === "load_stationary" ? 1 : 0);
+    at.busy += busy[i]!; at.bytes += bytes[i]!; at.bars.push(i);
+    const before = free.get(track);
+    if (before !== undefined) at.stall += Math.max(0, start[i]! - before);
+    free.set(track, Math.max(before ?? 0, start[i]! + busy[i]!));
+  }
+  kernel.path.bar.forEach((bar, i) => { line(bar).path += kernel.path.ticks[i]!; });
+  return found;
+}
+
+/** One selection for all views: a kernel, and a bar or a line of it. */
+export class Selection extends EventTarget {
+  kernel = 0; bar = -1; key = "";
+  constructor(readonly document: Document) { super(); }
+  get now(): Kernel { return this.document.kernels[this.kernel]!; }
+  pick(bar: number): void {
+    this.bar = bar;
+    const call = bar < 0 ? undefined : this.now.calls[this.now.bars.call[bar]!];
+    this.key = call ? (call.at ? call.at.join(":") : call.instruction) : "";
+    this.dispatchEvent(new Event("change"));
+  }
+  pickLine(key: string, bar = -1): void { this.key = key; this.bar = bar; this.dispatchEvent(new Event("change")); }
+  show(kernel: number): void { this.kernel = kernel; this.bar = -1; this.key = ""; this.dispatchEvent(new Event("kernel")); }
+}

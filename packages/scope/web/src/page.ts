@@ -1,0 +1,62 @@
+// Builds the page: tabs of views over one selection.
+import { type Document, inflate, parse } from "./data.ts";
+import { bytes, el, percent, time } from "./dom.ts";
+import { findings } from "./findings.ts";
+import { Selection } from "./model.ts";
+import { SourceView } from "./source.ts";
+import { TimelineView } from "./timeline.ts";
+
+type View = (selection: Selection) => HTMLElement;
+const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
+  ["Timeline", (s) => new TimelineView(s.now, s).root, (d) => d.kernels.length > 0],
+  ["Source", (s) => new SourceView(s.now, s).root, (d) => d.kernels.length > 0],
+  ["Findings", (s) => findings(s.document), () => true],
+];
+
+function head(selection: Selection): HTMLElement {
+  const d = selection.document;
+  const figures = el("p", { class: "figures" });
+  const show = () => {
+    const k = selection.now;
+    figures.textContent = k ? `${time(k.totalNs)} modelled, ${time(k.launchNs)} with the launch, on ${k.target} (NKI ${k.nki}, ${k.mode.replace("_", " ")}). ${k.numOps} micro-ops, ${bytes(k.hbmBytes)} of HBM. MFU ${percent(k.mfu)}, MBU ${percent(k.mbu)}, DMA efficiency ${percent(k.dmaEfficiency)}. Busiest: ${k.bottleneck}.` : "No kernel ran to an end.";
+  };
+  show();
+  selection.addEventListener("kernel", show);
+  const choose = el("select", { id: "kernel", onchange: (e: Event) => selection.show(+(e.target as HTMLSelectElement).value) },
+    ...d.kernels.map((k, n) => el("option", { value: n }, `${k.name} on ${k.target}: ${time(k.totalNs)}${k.launches > 1 ? `, ${k.launches} launches` : ""}`)));
+  return el("header", {}, ...d.errors.slice(0, 1).map((e) => el("pre", { class: "error" }, e)), d.kernels.length > 1 ? el("p", {}, el("label", { for: "kernel" }, "Kernel "), choose) : null, figures);
+}
+
+function build(doc: Document): HTMLElement {
+  const selection = new Selection(doc);
+  const texts = doc.texts.map(([title, text]): (typeof VIEWS)[number] => [title, () => el("pre", { class: "scroll", tabindex: 0 }, text), () => true]);
+  const views = [...VIEWS, ...texts].filter(([, , present]) => present(doc));
+  const panels = views.map(([name], n) => el("section", { role: "tabpanel", id: `panel-${n}`, "aria-labelledby": `tab-${n}`, "data-view": name, hidden: true }));
+  const built = new Set<number>();
+  const show = (n: number, focus = false) => {
+    tabs.forEach((tab, i) => { tab.setAttribute("aria-selected", String(i === n)); tab.tabIndex = i === n ? 0 : -1; panels[i]!.hidden = i !== n; });
+    if (!built.has(n)) { built.add(n); panels[n]!.replaceChildren(views[n]![1](selection)); }
+    if (focus) tabs[n]!.focus();
+  };
+  const tabs = views.map(([name], n) => el("button", { role: "tab", id: `tab-${n}`, "aria-controls": `panel-${n}`, onclick: () => show(n) }, name));
+  const list = el("div", { role: "tablist", "aria-label": "Views", onkeydown: (e: KeyboardEvent) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    if (by) { e.preventDefault(); show((tabs.findIndex((t) => t.tabIndex === 0) + by + tabs.length) % tabs.length, true); }
+  } }, ...tabs);
+  selection.addEventListener("kernel", () => { built.clear(); show(tabs.findIndex((t) => t.tabIndex === 0)); });
+  show(0);
+  return el("main", {}, head(selection), list, ...panels);
+}
+
+async function start(): Promise<void> {
+  const app = document.getElementById("app")!;
+  try {
+    const doc = parse(await inflate(document.getElementById("data")!.textContent!));
+    app.replaceChildren(build(doc));
+    (document.getElementById("summary") as HTMLDetailsElement).open = false;
+  } catch (error) {
+    app.replaceChildren(el("p", { class: "error" }, `The views cannot be shown: ${error instanceof Error ? error.message : error}. The summary below is complete.`));
+  }
+  document.documentElement.dataset.ready = "true";
+}
+void start();

@@ -1,0 +1,69 @@
+// The source: every line with its share of the critical path, busy time, stalls and HBM bytes.
+import type { Kernel } from "./data.ts";
+import { bytes, el, percent, time } from "./dom.ts";
+import { type Line, type Selection, byLine } from "./model.ts";
+
+const METRICS: [name: keyof Line & string, label: string][] = [["path", "critical path"], ["busy", "busy time"], ["stall", "stalls"], ["bytes", "HBM bytes"]];
+const AROUND = 8;
+
+export class SourceView {
+  readonly root = el("div");
+  private readonly lines: Map<string, Line>;
+  private metric: string = "path";
+  private readonly body = el("div");
+  private readonly details = el("div", { class: "details", "aria-live": "polite" });
+  private readonly elements = new Map<string, HTMLElement>();
+
+  constructor(private readonly kernel: Kernel, private readonly selection: Selection) {
+    this.lines = byLine(kernel);
+    const choose = el("select", { id: "metric", onchange: (e: Event) => { this.metric = (e.target as HTMLSelectElement).value; this.render(); } }, ...METRICS.map(([n, l]) => el("option", { value: n }, l)));
+    this.root.append(el("p", { class: "bar" }, el("label", { for: "metric" }, "Heat by "), choose), this.details, this.body);
+    this.render();
+    selection.addEventListener("change", () => this.changed());
+    this.changed();
+  }
+
+  private value(line: Line | undefined): number { return line ? (line as any)[this.metric] as number : 0; }
+  private shown(value: number): string { return this.metric === "bytes" ? bytes(value) : time(value / this.kernel.perNs); }
+
+  private render(): void {
+    const most = Math.max(1, ...[...this.lines.values()].map((l) => this.value(l)));
+    const total = this.metric === "bytes" ? this.kernel.hbmBytes || 1 : this.kernel.totalNs * this.kernel.perNs || 1;
+    this.elements.clear();
+    const parts: Node[] = [];
+    this.selection.document.files.forEach((file, number) => {
+      const used = [...this.lines.keys()].filter((k) => k.startsWith(`${number}:`)).map((k) => +k.split(":")[1]!);
+      if (!used.length) return;
+      const rows = this.near(used, file.lines.length).map((n) => {
+        const key = `${number}:${n}`, line = this.lines.get(key), value = this.value(line);
+        const row = el(line ? "button" : "div", { class: "line", style: `--share:${Math.round(100 * value / most)}%`, onclick: line ? () => this.pick(key, line) : () => {} },
+          el("span", { class: "heat" }, value ? `${this.shown(value)} ${percent(value / total)}` : ""), el("span", { class: "num" }, String(n)), el("code", {}, file.lines[n - 1] ?? ""));
+        if (line) this.elements.set(key, row);
+        return row;
+      });
+      parts.push(el("h3", {}, file.path), el("div", { class: "source scroll" }, ...rows));
+    });
+    const placeless = [...this.lines].filter(([k]) => !/^\d+:\d+$/.test(k));
+    if (placeless.length) parts.push(el("h3", {}, "Without a source line"), el("ul", {}, ...placeless.map(([k, l]) => el("li", {}, `${k}: ${this.shown(this.value(l))}`))));
+    this.body.replaceChildren(...parts);
+    this.changed();
+  }
+  /** The lines to print: what is used and what is around, in order. */
+  private near(used: number[], count: number): number[] {
+    const found = new Set<number>();
+    for (const n of used) for (let i = Math.max(1, n - AROUND); i <= Math.min(count || n, n + AROUND); i++) found.add(i);
+    return [...found].sort((a, b) => a - b);
+  }
+  private pick(key: string, line: Line): void { this.selection.pickLine(key, line.bars[0] ?? -1); }
+
+  private changed(): void {
+    for (const [key, row] of this.elements) row.setAttribute("aria-pressed", String(key === this.selection.key));
+    const line = this.lines.get(this.selection.key);
+    this.elements.get(this.selection.key)?.scrollIntoView({ block: "nearest" });
+    if (!line) { this.details.replaceChildren(el("p", { class: "soft" }, "Select a line to mark its instructions in all views.")); return; }
+    const at = line.bars.indexOf(this.selection.bar), ns = (t: number) => time(t / this.kernel.perNs);
+    const step = (by: number) => this.selection.pick(line.bars[Math.min(line.bars.length - 1, Math.max(0, at + by))]!);
+    this.details.replaceChildren(el("p", {}, `${line.bars.length} micro-ops: busy ${ns(line.busy)}, stalls ${ns(line.stall)}, critical path ${ns(line.path)}, ${bytes(line.bytes)} of HBM. `,
+      at >= 0 ? `Number ${at + 1} is selected. ` : "", el("button", { onclick: () => step(-1) }, "Previous"), " ", el("button", { onclick: () => step(1) }, "Next")));
+  }
+}

@@ -1,0 +1,190 @@
+// The timeline: a row per engine and DMA queue on a canvas; wheel and keys zoom and pan.
+import type { Kernel } from "./data.ts";
+import { Picture, el, laneColor, percent, roundStep, theme, time } from "./dom.ts";
+import { type Row, type Selection, rows } from "./model.ts";
+
+const LABELS = 120, ROW = 18, GAP = 3, HEAD = 22;
+
+export class TimelineView {
+  readonly root: HTMLElement;
+  private rows: Row[];
+  private from = 0;
+  private until: number;
+  private readonly onPath: Set<number>;
+  private readonly picture: Picture;
+  private readonly details = el("div", { class: "details", "aria-live": "polite" });
+  private drag: { x: number; from: number; until: number; moved: boolean } | null = null;
+
+  constructor(private readonly kernel: Kernel, private readonly selection: Selection) {
+    this.rows = rows(kernel);
+    this.until = this.whole;
+    this.onPath = new Set(kernel.path.bar);
+    this.picture = new Picture(() => HEAD + this.rows.length * (ROW + GAP) + 6, (c, w) => this.draw(c, w), `Timeline of ${kernel.name}: ${this.rows.length} rows, ${time(kernel.totalNs)}`);
+    const canvas = this.picture.canvas;
+    canvas.setAttribute("aria-describedby", "timeline-keys");
+    canvas.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
+    canvas.addEventListener("pointerdown", (e) => { this.drag = { x: e.offsetX, from: this.from, until: this.until, moved: false }; canvas.setPointerCapture(e.pointerId); });
+    canvas.addEventListener("pointermove", (e) => this.move(e));
+    canvas.addEventListener("pointerup", (e) => { if (this.drag && !this.drag.moved) this.selection.pick(this.barAt(e.offsetX, e.offsetY)); this.drag = null; });
+    canvas.addEventListener("dblclick", () => this.see(0, this.whole));
+    canvas.addEventListener("keydown", (e) => this.key(e));
+    const button = (text: string, act: () => void) => el("button", { onclick: act }, text);
+    this.root = el("div", {}, el("p", { class: "bar" },
+      button("Whole", () => this.see(0, this.whole)), button("Zoom in", () => this.zoom(0.5)), button("Zoom out", () => this.zoom(2)),
+      button("Selected", () => this.seeBar()), button("Previous", () => this.step(-1)), button("Next", () => this.step(1)), button("Waited for", () => this.cause())),
+      canvas, el("p", { class: "soft", id: "timeline-keys" }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: what it waited for; 0: whole. Outlined bars are on the critical path."),
+      this.details, this.stalls());
+    selection.addEventListener("change", () => this.changed());
+    this.changed();
+  }
+
+  private get whole(): number { return Math.max(1, this.kernel.totalNs * this.kernel.perNs); }
+  private scale(width = this.picture.width): number { return (width - LABELS - 8) / (this.until - this.from); }
+
+  see(from: number, until: number): void {
+    const span = Math.min(this.whole, Math.max(4, until - from));
+    this.from = Math.min(Math.max(0, from), this.whole - span);
+    this.until = this.from + span;
+    this.picture.request();
+  }
+  private zoom(factor: number, at = 0.5): void {
+    const span = this.until - this.from, pivot = this.from + at * span;
+    this.see(pivot - at * span * factor, pivot + (1 - at) * span * factor);
+  }
+  private seeBar(): void {
+    const bar = this.selection.bar;
+    if (bar < 0) return;
+    const { start, busy } = this.kernel.bars, length = Math.max(8, busy[bar]!);
+    this.see(start[bar]! - 3 * length, start[bar]! + 4 * length);
+  }
+  private wheel(e: WheelEvent): void {
+    e.preventDefault();
+    if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
+      const by = (e.deltaX || e.deltaY) / this.scale();
+      this.see(this.from + by, this.until + by);
+    } else this.zoom(Math.exp(e.deltaY / 400), Math.min(1, Math.max(0, (e.offsetX - LABELS) / (this.picture.width - LABELS))));
+  }
+  private move(e: PointerEvent): void {
+    if (!this.drag) {
+      const bar = this.barAt(e.offsetX, e.offsetY);
+      this.picture.canvas.title = bar < 0 ? "" : this.title(bar);
+      return;
+    }
+    const by = (this.drag.x - e.offsetX) / this.scale();
+    if (Math.abs(this.drag.x - e.offsetX) > 3) this.drag.moved = true;
+    if (this.drag.moved) this.see(this.drag.from + by, this.drag.until + by);
+  }
+  private key(e: KeyboardEvent): void {
+    const span = this.until - this.from;
+    const act = ({
+      ArrowLeft: () => this.see(this.from - span / 5, this.until - span / 5), ArrowRight: () => this.see(this.from + span / 5, this.until + span / 5),
+      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.see(0, this.whole), Home: () => this.see(0, this.whole),
+      ArrowDown: () => this.step(1), ArrowUp: () => this.step(-1), Enter: () => this.seeBar(), c: () => this.cause(),
+    } as Record<string, () => void>)[e.key];
+    if (act && !e.ctrlKey && !e.metaKey) { e.preventDefault(); act(); }
+  }
+  private step(by: number): void {
+    const bar = this.selection.bar, row = this.rows.find((r) => bar >= 0 && r.bars.includes(bar)) ?? this.rows[0];
+    if (!row) return;
+    const at = bar < 0 ? 0 : row.bars.indexOf(bar) + by, next = row.bars[Math.min(row.bars.length - 1, Math.max(0, at))]!;
+    this.selection.pick(next);
+    this.reveal(next);
+  }
+  private cause(): void {
+    const bar = this.selection.bar, cause = bar < 0 ? -1 : this.kernel.bars.cause[bar]!;
+    if (cause >= 0) { this.selection.pick(cause); this.reveal(cause); }
+  }
+  private reveal(bar: number): void {
+    const start = this.kernel.bars.start[bar]!, span = this.until - this.from;
+    if (start < this.from || start > this.until) this.see(start - span / 2, start + span / 2);
+  }
+  private barAt(x: number, y: number): number {
+    const row = this.rows[Math.floor((y - HEAD) / (ROW + GAP))];
+    if (!row || x < LABELS) return -1;
+    const tick = this.from + (x - LABELS) / this.scale(), { start, busy } = this.kernel.bars;
+    const at = after(row.bars, start, tick) - 1, slack = 3 / this.scale();
+    for (const n of [at, at + 1]) {
+      const bar = row.bars[n];
+      if (bar !== undefined && start[bar]! - slack <= tick && tick <= start[bar]! + busy[bar]! + slack) return bar;
+    }
+    return -1;
+  }
+  private title(bar: number): string {
+    const { start, busy, call } = this.kernel.bars, c = this.kernel.calls[call[bar]!]!, ns = (t: number) => t / this.kernel.perNs;
+    return `${c.name ?? c.instruction}: ${time(ns(start[bar]!))}, for ${time(ns(busy[bar]!))}`;
+  }
+
+  private changed(): void {
+    this.picture.request();
+    const bar = this.selection.bar;
+    if (bar < 0) { this.details.replaceChildren(el("p", { class: "soft" }, "Select a bar to see its instruction.")); return; }
+    const k = this.kernel, b = k.bars, call = k.calls[b.call[bar]!]!, ns = (t: number) => time(t / k.perNs), file = call.at && this.selection.document.files[call.at[0]];
+    const cause = b.cause[bar]!;
+    this.details.replaceChildren(el("h3", {}, call.name ?? call.instruction), el("p", {},
+      `${call.instruction}, ${k.kinds[b.kind[bar]!]!.replace("_", " ")} on ${this.laneName(bar)}, execution ${b.instance[bar]! + 1}. `,
+      `Starts at ${ns(b.start[bar]!)}, occupies it for ${ns(b.busy[bar]!)}, result at ${ns(b.end[bar]!)}. `,
+      cause >= 0 ? `Waited for ${k.causes[b.why[bar]!]} of ${k.calls[b.call[cause]!]!.instruction} on ${this.laneName(cause)}. ` : "Waited for nothing. ",
+      b.bytes[bar] ? `Moves ${b.bytes[bar]} HBM bytes. ` : "", file ? `Line ${call.at![1]} of ${file.path}.` : ""),
+      el("p", { class: "code" }, Object.entries(call.operands).map(([n, v]) => `${n}=${v}`).join("  ")));
+  }
+  private laneName(bar: number): string {
+    const lane = this.kernel.bars.lane[bar]!, names = this.kernel.laneNames;
+    return names[lane] ?? `DMA queue ${lane - names.length}`;
+  }
+  private stalls(): HTMLElement {
+    const items = Object.entries(this.kernel.lanes).filter(([, use]) => use.busy).map(([name, use]) => {
+      const parts = Object.entries(use.stalls).slice(0, 4).map(([cause, ns]) => `${cause} ${time(ns)}`);
+      return el("li", {}, el("b", {}, name), ` busy ${time(use.busy)} (${percent(use.busy / (this.kernel.totalNs || 1))})`, parts.length ? `; stalled: ${parts.join(", ")}` : "");
+    });
+    return el("div", {}, el("h3", {}, "Engines and stalls by cause"), el("ul", {}, ...items));
+  }
+
+  private draw(c: CanvasRenderingContext2D, width: number): void {
+    const t = theme(), scale = this.scale(width), x = (tick: number) => LABELS + (tick - this.from) * scale, ns = this.kernel.perNs;
+    const bottom = HEAD + this.rows.length * (ROW + GAP), step = roundStep((this.until - this.from) / ns / (width / 130));
+    c.fillStyle = t.soft; c.strokeStyle = t.grid; c.textAlign = "center";
+    for (let n = Math.ceil(this.from / ns / step); n * step * ns <= this.until; n++) {
+      const at = Math.round(x(n * step * ns)) + 0.5;
+      c.beginPath(); c.moveTo(at, HEAD - 4); c.lineTo(at, bottom); c.stroke();
+      c.fillText(time(n * step), at, 12);
+    }
+    c.textAlign = "right";
+    this.rows.forEach((row, n) => { c.fillStyle = t.ink; c.fillText(row.label, LABELS - 8, HEAD + n * (ROW + GAP) + 13); });
+    c.save();
+    c.beginPath(); c.rect(LABELS, 0, width - LABELS, bottom + 6); c.clip();
+    this.rows.forEach((row, n) => this.drawRow(c, row, HEAD + n * (ROW + GAP), x, scale, t));
+    c.restore();
+  }
+  private drawRow(c: CanvasRenderingContext2D, row: Row, y: number, x: (tick: number) => number, scale: number, t: ReturnType<typeof theme>): void {
+    const { start, busy, call } = this.kernel.bars, color = laneColor(this.kernel.laneNames, row.lane), selected = this.selection;
+    const keys = this.kernel.calls.map((k) => (k.at ? k.at.join(":") : k.instruction) === selected.key && selected.key !== "");
+    const first = Math.max(0, after(row.bars, start, this.from) - 1);
+    let pixel = -1;
+    for (let n = first; n < row.bars.length; n++) {
+      const bar = row.bars[n]!;
+      if (start[bar]! > this.until) break;
+      const left = x(start[bar]!), wide = busy[bar]! * scale, picked = keys[call[bar]!]!;
+      // Bars that would fall on a pixel that is drawn already are passed over.
+      if (wide < 1 && Math.floor(left) === pixel && !picked && bar !== selected.bar) { n = this.skip(row, n, pixel, x) - 1; continue; }
+      pixel = wide < 1 ? Math.floor(left) : -1;
+      c.fillStyle = picked ? t.accent : color;
+      c.fillRect(left, y, Math.max(wide, 0.8), ROW);
+      if (wide > 3 && this.onPath.has(bar)) { c.strokeStyle = t.ink; c.lineWidth = 1; c.strokeRect(left + 0.5, y + 0.5, wide - 1, ROW - 1); }
+      if (bar === selected.bar) { c.strokeStyle = t.ink; c.lineWidth = 3; c.strokeRect(left, y, Math.max(wide, 2), ROW); c.lineWidth = 1; }
+      if (wide > 40) { c.fillStyle = "#111"; c.textAlign = "left"; const k = this.kernel.calls[call[bar]!]!; c.save(); c.beginPath(); c.rect(left, y, wide, ROW); c.clip(); c.fillText(k.name ?? k.instruction, left + 4, y + 13); c.restore(); }
+    }
+  }
+  /** The first bar behind `n` that starts on another pixel; with a selection every bar is looked at. */
+  private skip(row: Row, n: number, pixel: number, x: (tick: number) => number): number {
+    if (this.selection.key) return n + 1;
+    const next = this.from + (pixel + 1 - LABELS) / (x(1) - x(0));
+    return Math.max(n + 1, after(row.bars, this.kernel.bars.start, next - 1e-9));
+  }
+}
+
+/** How many of the sorted bars start at `tick` or before. */
+export function after(bars: Int32Array, start: Int32Array, tick: number): number {
+  let low = 0, high = bars.length;
+  while (low < high) { const mid = (low + high) >> 1; if (start[bars[mid]!]! <= tick) low = mid + 1; else high = mid; }
+  return low;
+}
