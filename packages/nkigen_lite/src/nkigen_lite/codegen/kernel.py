@@ -18,6 +18,7 @@ from nkigen_lite.codegen.matmul.batched import is_small
 from nkigen_lite.codegen.matmul.blocked import Epilogue, Products
 from nkigen_lite.codegen.matmul.operand_tiles import OnChip, bytes_of
 from nkigen_lite.codegen.movement.buffer_assignment import Arrays
+from nkigen_lite.codegen.movement.indirect import write_indirect
 from nkigen_lite.codegen.strips.epilogue_fusion import KernelPart, parts_of
 from nkigen_lite.codegen.strips.strip_selection import StripPlan, write_strip
 from nkigen_lite.fusion.array_view import ArrayView
@@ -30,6 +31,7 @@ from nkigen_lite.legalization.reduction_splitting import (
     keeps_inner_axes,
     split_reductions,
 )
+from nkigen_lite.ops import Kind
 from nkigen_lite.selection.unsupported import CodegenError, check_hbm_capacity, unsupported
 
 
@@ -162,8 +164,12 @@ class _Kernel:
             self.products(part, stored | ({part.kept} if part.kept else set[str]()))
             return
         assert part.group is not None, "a part of nothing"
-        if part.group.is_layout:
-            self.arrays.join(part.group.nodes[0])
+        first = part.group.nodes[0]
+        if first.record.kind is Kind.indirect:
+            sources = [self.source(o) for o in first.operands]
+            write_indirect(self.writer, first, self.arrays.place(first.name), sources)
+        elif part.group.is_layout:
+            self.arrays.join(first)
         else:
             self.group(part.group, stored)
 

@@ -29,6 +29,7 @@ from nkigen_lite.tensors.spec import Spec
 
 _FLOATS = (float32, bfloat16, float16)
 _NARROW = (bfloat16, float16)
+_IN_HBM = (Kind.layout, Kind.indirect)
 MORE_ROWS = 16
 """Times that an array is repeated beyond which what converts it costs next to nothing."""
 
@@ -224,7 +225,7 @@ class Planner:
             self.plan.tables[node.name] = table_of(node)
             return
         self.plan.numbers[node.name] = float(uniform)
-        if any(user.op == "matmul" for user in self.used[node.name]):
+        if any(user.record.kind in (Kind.matmul, Kind.indirect) for user in self.used[node.name]):
             self.plan.tables[node.name] = row_of(node)
 
     def ready_of(self, node: Node) -> int:
@@ -383,7 +384,7 @@ _WAYS: tuple[
 ] = (
     (lambda _, n: n.op in ("constant", "iota"), Planner.constant),
     (lambda _, n: n.op == "matmul", lambda p, n: p.start(n, "a product of matrices")),
-    (lambda _, n: n.record.kind is Kind.layout, lambda p, n: p.start(n, None, is_layout=True)),
+    (lambda _, n: n.record.kind in _IN_HBM, lambda p, n: p.start(n, None, is_layout=True)),
     (Planner.is_seen, Planner.view),
     (lambda _, n: n.op in RULES, Planner.join),
 )  # fmt: skip

@@ -29,6 +29,7 @@ class Kind(Enum):
     matmul = "sums of products over one contracted axis"
     view = "the operand's elements at other indices; nothing is computed"
     layout = "the operands' elements put together in one array"
+    indirect = "elements at places that another operand contains"
     constant = "known before the kernel runs"
     composite = "several of the above; only `canonicalize` makes them, `decompose` ends them"
 
@@ -111,7 +112,15 @@ class Op:
     @property
     def is_pure_move(self) -> bool:
         """Whether elements of the result are elements of operands or attributes, bit for bit."""
-        return self.kind in (Kind.view, Kind.layout, Kind.select) or "value" in self.attrs
+        return (
+            self.kind in (Kind.view, Kind.layout, Kind.select)
+            or self.is_indirect_move
+            or "value" in self.attrs
+        )
+
+    @property
+    def is_indirect_move(self) -> bool:
+        return self.kind is Kind.indirect and self.error is None
 
     @property
     def is_variadic(self) -> bool:

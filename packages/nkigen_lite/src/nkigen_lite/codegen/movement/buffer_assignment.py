@@ -31,6 +31,7 @@ from nkigen_lite.fusion.array_view import (
 from nkigen_lite.fusion.constant_tables import ROW_ELEMS, Progression, Table
 from nkigen_lite.fusion.groups import Plan
 from nkigen_lite.ir import Graph, Node
+from nkigen_lite.ops import Kind
 from nkigen_lite.selection.engine_operations import held_as
 from nkigen_lite.selection.literals import is_by_bits, literal
 from nkigen_lite.tensors.spec import Spec
@@ -78,7 +79,7 @@ class Arrays:
                 self.known[value] = replace(seat.place, buffer=self.place(seat.into).buffer)
                 self.plan.notes.append(f"{value} is written into its place in {seat.into}")
             node = self.graph.by_name[value]
-            if node.op == "update":
+            if node.op in OVERWRITES:
                 self.put(node.operands[0], self.known[value], node.name)
         return self.known[value]
 
@@ -178,6 +179,10 @@ def reshaped_results(plan: Plan) -> Iterator[tuple[str, str]]:
             yield result, value
 
 
+OVERWRITES = frozenset({"update", "scatter", "scatter_add"})
+"""Operations that begin with a copy of their first operand."""
+
+
 def boxes(node: Node, whole: ArrayView, graph: Graph) -> list[tuple[str, ArrayView]]:
     """(operand, its place in `whole`) of an operation that makes an array of others."""
     specs = graph.specs
@@ -192,6 +197,10 @@ def boxes(node: Node, whole: ArrayView, graph: Graph) -> list[tuple[str, ArrayVi
             found.append((operand, box_of(whole, starts, shape, (1,) * len(shape))))
             start += shape[axis]
         return found
+    if node.op in OVERWRITES:
+        return [(node.operands[0], whole)]
+    if node.record.kind is Kind.indirect:
+        return []
     before = operand_view(node, whole, shapes[0])
     assert before is not None, f"{node.op} of a whole array"
     return [(node.operands[0], before)]
@@ -223,7 +232,7 @@ def seats(plan: Plan) -> dict[str, Seat]:
                 continue
             value, place = below
             alone = users[value] == [number]
-            if node.op == "update" and not position:
+            if node.op in OVERWRITES and not position:
                 whole_place = strided(place.shape, place.strides)
                 alone |= whole_place and max(users[value]) == number and (
                     users[value].count(number) == 1

@@ -173,8 +173,8 @@ class TracedArray:
             "an array of NumPy's own cannot hold values that only exist when the kernel runs",
             got=str(self.spec),
             hint="a copy: x.copy(); as an array: np.zeros_like(x, shape=…, dtype=…) or np.stack, "
-            "not np.zeros, np.array, np.asarray; as indices (table[i], np.take(table, i)): "
-            "(i[..., None] == np.arange(len(table))) @ table for a table of floats",
+            "not np.zeros, np.array, np.asarray; as indices of a table of NumPy's own (table[i]): "
+            "take the table as an argument of the function",
         )
         if sys._getframe(1).f_globals.get("__name__", "").startswith("numpy."):
             self.tape.errors.append(error)

@@ -28,13 +28,15 @@ class ViewStep:
     attrs: Mapping[str, Any]
     read_only_by: str = ""
     """The function of NumPy's whose result is not written to, if it is one."""
+    operands: tuple[str, ...] = ()
+    """The values beside the array: the index of a view at a computed place."""
 
 
 def values_along(tape: Tape, memory: Memory, path: tuple[ViewStep, ...]) -> list[str]:
     """The value of the whole and of the part after each step."""
     values = [memory.value]
     for step in path:
-        values.append(tape.emit(step.op, values[-1], **step.attrs))
+        values.append(tape.emit(step.op, values[-1], *step.operands, **step.attrs))
     return values
 
 
@@ -54,7 +56,10 @@ def write(tape: Tape, memory: Memory, path: tuple[ViewStep, ...], value: str) ->
         )
     wholes = values_along(tape, memory, path)
     for step, whole in zip(reversed(path), reversed(wholes[:-1]), strict=True):
-        value = PUT_BACK[step.op](tape, whole, value, step.attrs)
+        if step.operands:
+            value = tape.emit("scatter", whole, *step.operands, value, **step.attrs)
+        else:
+            value = PUT_BACK[step.op](tape, whole, value, step.attrs)
     memory.value = value
 
 

@@ -27,6 +27,7 @@ from nkigen_lite.frontend.functions.linear_algebra import outer_of
 from nkigen_lite.frontend.functions.out_arguments import broadcast_into
 from nkigen_lite.frontend.functions.reduction_options import REDUCE
 from nkigen_lite.frontend.functions.reductions import accumulated
+from nkigen_lite.frontend.indexing.subscripts import add_at_keys
 from nkigen_lite.ops import OPS, Op
 from nkigen_lite.tensors.errors import (
     BroadcastError,
@@ -247,6 +248,8 @@ def _method(ufunc: np.ufunc, method: str, inputs: Any, keywords: dict[str, Any])
     """`np.add.reduce` and its kin."""
     if method == "reduce":
         return _reduce(ufunc, inputs, keywords)
+    if method == "at" and ufunc is np.add and not keywords:
+        return add_at_keys(*inputs)
     keywords = {k: v for k, v in keywords.items() if not _is_default(k, v)}
     if method == "outer" and not keywords:
         return outer_of(ufunc, inputs)

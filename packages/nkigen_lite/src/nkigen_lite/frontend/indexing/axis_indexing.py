@@ -1,4 +1,4 @@
-"""Elements at known places of each row, and of the diagonal: read and written by index arrays."""
+"""Elements along an axis, read and written by index arrays: known ones, and computed ones."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ import numpy as np
 
 from nkigen_lite.frontend.arrays import views
 from nkigen_lite.frontend.arrays.array import Array, TracedArray
-from nkigen_lite.frontend.arrays.promotion import operand
+from nkigen_lite.frontend.arrays.promotion import operand, traced
 from nkigen_lite.frontend.arrays.registry import implements
-from nkigen_lite.tensors.errors import DataDependentError, IndexRangeError, ValueRangeError
+from nkigen_lite.frontend.indexing.computed_indices import along_axis, put_along, take_computed
+from nkigen_lite.frontend.indexing.gather import take_known
+from nkigen_lite.tensors.errors import IndexRangeError, ValueRangeError
 
 
 def _keys(name: str, a: Array, indices: Any, axis: Any) -> tuple[Any, ...]:
     """The index arrays of all axes: their own places but along `axis`."""
-    if isinstance(indices, TracedArray):
-        raise DataDependentError(
-            f"np.{name}: an index that is only computed when the kernel runs",
-            expected="indices that are known", got=str(indices.spec), operand="indices",
-            hint="of floats along the last axis: ((i[..., None] == np.arange(n)) * x[..., None, :])"
-            ".sum(-1)",
-        )  # fmt: skip
     places, along = np.asarray(indices), views.axis_of(axis, a.ndim)
     if places.dtype.kind not in "iu":
         raise IndexRangeError("`indices` must be an integer array", got=str(places.dtype))
@@ -37,11 +32,28 @@ def _keys(name: str, a: Array, indices: Any, axis: Any) -> tuple[Any, ...]:
     )
 
 
+@implements("take")
+def take(a: Array, indices: Any, axis: Any = None, mode: Any = "raise") -> Array:
+    """`np.take`."""
+    if mode not in ("clip", "raise", "wrap"):
+        raise ValueRangeError(
+            "clipmode must be one of 'clip', 'raise', or 'wrap'", got=repr(mode), operand="mode"
+        )
+    is_traced = isinstance(indices, TracedArray)
+    a = traced(indices.tape, a) if is_traced else a
+    if axis is None:
+        a, axis = a.flatten(), 0
+    along = views.axis_of(axis, a.ndim)
+    return (take_computed if is_traced else take_known)(a, indices, along, mode)
+
+
 @implements("take_along_axis")
 def take_along_axis(arr: Array, indices: Any, axis: Any = -1) -> Array:
     """`np.take_along_axis`."""
     if axis is None:
         arr, axis = np.ravel(arr), 0
+    if isinstance(indices, TracedArray):
+        return along_axis(traced(indices.tape, arr), indices, views.axis_of(axis, arr.ndim))
     return arr[_keys("take_along_axis", arr, indices, axis)]
 
 
@@ -50,6 +62,10 @@ def put_along_axis(arr: Array, indices: Any, values: Any, axis: Any) -> None:
     """`np.put_along_axis`."""
     if not isinstance(arr, TracedArray):
         operand(values).__array__()  # nothing traced goes into an array of NumPy's own
+    if isinstance(indices, TracedArray):
+        flat = np.ravel(arr) if axis is None else arr
+        put_along(flat, indices, values, views.axis_of(0 if axis is None else axis, flat.ndim))
+        return
     if axis is None:
         keys = _keys("put_along_axis", np.ravel(arr), indices, 0)
         arr[np.unravel_index(keys[0] % max(arr.size, 1), arr.shape)] = values

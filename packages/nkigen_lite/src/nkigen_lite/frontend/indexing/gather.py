@@ -1,4 +1,4 @@
-"""Elements at known indices: `np.take`, and `x[indices]` with arrays and masks of NumPy's own."""
+"""Elements at known indices: slices side by side; `x[i]` with NumPy's own arrays and masks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 
 from nkigen_lite.frontend.arrays import views
 from nkigen_lite.frontend.arrays.array import Array, TracedArray
-from nkigen_lite.frontend.arrays.registry import implements
 from nkigen_lite.tensors.errors import (
     ArgumentError,
     DataDependentError,
     IndexRangeError,
-    ValueRangeError,
 )
 
 _WITHIN: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
@@ -26,20 +24,8 @@ _WITHIN: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 """The modes of `np.take`: indices → places of an axis of n elements."""
 
 
-@implements("take")
-def take(a: Array, indices: Any, axis: Any = None, mode: Any = "raise") -> Array:
+def take_known(a: Array, indices: Any, axis: int, mode: str) -> Array:
     """`np.take` where the indices are known: slices put side by side."""
-    if isinstance(indices, TracedArray):
-        raise DataDependentError(
-            "an index that is only computed when the kernel runs", got=str(indices.spec)
-        )
-    if mode not in _WITHIN:
-        raise ValueRangeError(
-            "clipmode must be one of 'clip', 'raise', or 'wrap'", got=repr(mode), operand="mode"
-        )
-    if axis is None:
-        a, axis = a.flatten(), 0
-    axis = views.axis_of(axis, a.ndim)
     n, places = a.shape[axis], np.asarray(indices)
     if places.dtype.kind not in "iu" and places.size:
         raise ArgumentError("np.take: indices are integers", got=str(places.dtype))
@@ -149,7 +135,7 @@ def at_arrays(x: Array, keys: tuple[Any, ...], view: Callable[..., Any]) -> Arra
     axes = indexed_axes(keys)
     seen = view(x, tuple(slice(None) if d in axes else k for d, k in enumerate(keys)))
     line, first = side_by_side(np.copy(seen), axes)
-    made = take(line, known_places(seen, keys, axes), first)
+    made = take_known(line, known_places(seen, keys, axes), first, "raise")
     made.element_strides = made.element_strides if made.ndim < 2 else None
     return made
 

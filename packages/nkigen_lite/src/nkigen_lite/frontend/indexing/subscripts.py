@@ -13,6 +13,14 @@ from nkigen_lite.frontend.arrays.memory import write
 from nkigen_lite.frontend.arrays.promotion import PYTHON_NUMBERS, operand, resolved, shape_of
 from nkigen_lite.frontend.arrays.scalars import as_number
 from nkigen_lite.frontend.arrays.views import part
+from nkigen_lite.frontend.indexing.computed_indices import (
+    add_at,
+    at_computed,
+    at_scalars,
+    check_index,
+    is_computed,
+    put_computed,
+)
 from nkigen_lite.frontend.indexing.gather import array_key, at_arrays, truths_as_axes, without_masks
 from nkigen_lite.frontend.indexing.masked_selection import Picked
 from nkigen_lite.frontend.indexing.scatter import as_element, fitted, picked, put_at, put_where
@@ -40,6 +48,8 @@ def get(x: TracedArray, key: Any) -> TracedArray | Picked:
             raise error
         return picked(x, keys, _view, error)
     x, keys = truths_as_axes(x, keys, _view)
+    if any(map(is_computed, keys)):
+        return _at_computed(x, keys)
     if any(map(_is_known_array, keys)):
         found = at_arrays(x, _filled(x, without_masks(keys, x.shape), arrays=True), _view)
         return found if any(k is Ellipsis for k in keys) else as_number(found)
@@ -58,6 +68,9 @@ def put(x: TracedArray, key: Any, value: Any) -> None:
     if isinstance(value, Picked):
         raise value.error
     x, keys = truths_as_axes(x, keys, _view)
+    if any(map(is_computed, keys)):
+        _put_computed(x, keys, given)
+        return None
     if any(map(_is_known_array, keys)):
         places = _filled(x, without_masks(keys, x.shape), arrays=True)
         return put_at(x, places, given, _view)
@@ -65,6 +78,42 @@ def put(x: TracedArray, key: Any, value: Any) -> None:
     new = fitted(x, as_element(target, given), target.shape)
     write(x.tape, target.memory, target.path, new)
     return None
+
+
+def _computed_keys(x: TracedArray, keys: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
+    """One key for each axis or None, and whether all computed ones are single integers."""
+    filled = _filled(x, without_masks(keys, x.shape), arrays=True)
+    for key in filter(is_computed, filled):
+        check_index(key)
+    arrays = filter(_is_array, filled)
+    return filled, all(shape_of(k) == () for k in arrays)
+
+
+def _at_computed(x: TracedArray, keys: tuple[Any, ...]) -> TracedArray:
+    filled, is_basic = _computed_keys(x, keys)
+    if not is_basic:
+        return at_computed(x, filled, _view)
+    view: Any = at_scalars(x, filled, _view)
+    if not all(k.is_scalar for k in filled if is_computed(k)):
+        view = np.copy(view)  # of an array of rank 0 NumPy makes a copy, of a number a view
+    return as_number(view) if not any(k is Ellipsis for k in keys) else view
+
+
+def _put_computed(x: TracedArray, keys: tuple[Any, ...], given: Any) -> None:
+    filled, is_basic = _computed_keys(x, keys)
+    if not is_basic:
+        put_computed(x, filled, given, _view)
+        return
+    target = at_scalars(x, filled, _view)
+    new = fitted(x, as_element(target, given), target.shape)
+    write(x.tape, target.memory, target.path, new)
+
+
+def add_at_keys(x: TracedArray, key: Any, given: Any) -> None:
+    """`np.add.at(x, key, given)`."""
+    keys = tuple(np.asarray(k) if _is_int(k) else array_key(k) for k in _keys(key))
+    filled = _filled(x, without_masks(keys, x.shape), arrays=True)
+    add_at(x, filled, given, _view)
 
 
 @method("__iter__")
@@ -98,6 +147,10 @@ def _is_basic(key: Any) -> bool:
 
 def _is_known_array(key: Any) -> bool:
     return isinstance(key, np.ndarray) and not isinstance(key, TracedArray)
+
+
+def _is_array(key: Any) -> bool:
+    return _is_known_array(key) or is_computed(key)
 
 
 def _is_computed_mask(key: Any) -> bool:
@@ -135,7 +188,7 @@ def _view(x: TracedArray, keys: tuple[Any, ...]) -> TracedArray:
 def _filled(x: TracedArray, keys: tuple[Any, ...], arrays: bool = False) -> tuple[Any, ...]:
     """One key per axis, and None for each new one."""
     for key in keys:
-        if not (_is_basic(key) or (arrays and _is_known_array(key))):
+        if not (_is_basic(key) or (arrays and _is_array(key))):
             _reject(key)
     dots = [i for i, k in enumerate(keys) if k is Ellipsis]
     given = len(keys) - len(dots) - sum(k is None for k in keys)
@@ -158,7 +211,7 @@ def _reject(key: Any) -> None:
         raise DataDependentError(
             "an index that is only computed when the kernel runs", got=str(key.spec),
             expected="integers, slices, None, …",
-            hint="of a table of floats: (i[..., None] == np.arange(len(table))) @ table",
+            hint="as many elements from a computed place on: x[t + np.arange(n)]",
         )  # fmt: skip
     raise IndexRangeError(
         "only integers, slices (`:`), ellipsis (`...`) and None are valid indices",

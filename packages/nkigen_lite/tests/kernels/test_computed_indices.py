@@ -1,0 +1,188 @@
+"""Indices that the kernel computes: read, written and added at, through source of several versions;
+values are NumPy's bit for bit."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nki_runtime
+from neuroncore.errors import AccessError
+from nkigen_lite import compile, trace
+
+VERSIONS = ("0.2", "0.6", "0.7")
+
+
+def floats(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    return np.random.default_rng(shape).standard_normal(shape).astype(dtype)
+
+
+def indices(n: int, *shape: int, dtype: Any = np.int32) -> np.ndarray:
+    """Places of an axis of n elements, counted from both ends."""
+    low = -n if np.dtype(dtype).kind == "i" else 0
+    return np.random.default_rng([n, *shape]).integers(low, n, shape, dtype)
+
+
+def from_source(kernel: Any, folder: Path, arrays: tuple[Any, ...]) -> Any:
+    """The results of the emitted source, run as the version that it is written for."""
+    file = folder / "kernel.py"
+    file.write_text(kernel.source, encoding="utf-8")
+    given = [np.array(a) for a in kernel.inputs(*arrays)]
+    with nki_runtime.use(nki=kernel.program.nki, target="trn2"):
+        found = runpy.run_path(str(file))[kernel.program.name](*given)
+    return kernel.results(found if isinstance(found, tuple) else (found,), arrays)
+
+
+def check(
+    function: Callable[..., Any], arrays: tuple[Any, ...], folder: Path, nki: str = "0.7"
+) -> None:
+    kernel = compile(function, *arrays, nki=nki)
+    expected = np.asarray(function(*[np.array(a) for a in arrays]))
+    for ours in (kernel(*arrays), from_source(kernel, folder, arrays)):
+        assert (ours.shape, ours.dtype) == (expected.shape, expected.dtype)
+        assert ours.tobytes() == expected.tobytes()
+
+
+def put(x: Any, i: Any, v: Any) -> Any:
+    y = x.copy()
+    y[i] = v
+    return y
+
+
+def put_second(x: Any, i: Any, v: Any) -> Any:
+    y = x.copy()
+    y[:, i] = v
+    return y
+
+
+def put_along(x: Any, i: Any, v: Any) -> Any:
+    y = x.copy()
+    np.put_along_axis(y, i, v, -1)
+    return y
+
+
+def put_through_a_view(x: Any, i: Any) -> Any:
+    y = x.copy()
+    row = y[i[0]]
+    row += 1
+    return y
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "rows": (lambda x, i: x[i], (floats(50, 16), indices(50, 300))),
+    "rows, then computed with": (lambda x, i: x[i] * 2 - 1, (floats(50, 16), indices(50, 30))),
+    "rows of two index axes": (lambda x, i: x[i], (floats(9, 4, 3), indices(9, 3, 4))),
+    "rows of bfloat16": (
+        lambda x, i: x[i], (floats(9, 6, dtype=ml_dtypes.bfloat16), indices(9, 4)),
+    ),
+    "rows of integers": (lambda x, i: x[i], (indices(99, 9, 5), indices(9, 4))),
+    "unsigned": (lambda x, i: x[i], (floats(9, 6), indices(9, 5, dtype=np.uint8))),
+    "take": (lambda x, i: np.take(x, i, 1), (floats(5, 50, 16), indices(50, 3, 4))),
+    "take of all": (lambda x, i: np.take(x, i), (floats(5, 50), indices(250, 7))),
+    "take clipped": (
+        lambda x, i: np.take(x, i, 0, mode="clip"), (floats(5, 50), indices(9, 7)),
+    ),
+    "take around": (lambda x, i: np.take(x, i, 0, mode="wrap"), (floats(5, 50), indices(9, 7))),
+    "one row": (lambda x, t: x[t], (floats(5, 50), indices(5))),
+    "one place of an inner axis": (lambda x, t: x[:, t, :], (floats(5, 50, 16), indices(50))),
+    "one place of the last axis": (lambda x, t: x[..., t], (floats(5, 50, 16), indices(16))),
+    "two arrays": (lambda x, i: x[i[0], i[1]], (floats(5, 5, 16), indices(5, 2, 9))),
+    "arrays apart": (lambda x, i: x[i, :, i], (floats(5, 6, 5), indices(5, 9))),
+    "beside a known one": (lambda x, i: x[i, np.arange(5)], (floats(5, 6, 5), indices(5, 5))),
+    "along the last axis": (
+        lambda x, i: np.take_along_axis(x, i, -1), (floats(5, 7, 16), indices(16, 5, 7, 3)),
+    ),
+    "along the first axis": (
+        lambda x, i: np.take_along_axis(x, i, 0), (floats(5, 16), indices(5, 3, 16)),
+    ),
+    "of the largest": (lambda x: x[np.argmax(x, 0)], (floats(6, 9),)),
+    "write rows": (put, (floats(50, 16), indices(50, 300), floats(300, 16))),
+    "write one row": (put, (floats(50, 16), indices(50), floats(16))),
+    "write a number": (put, (floats(50, 16), indices(50, 9), np.float32(3))),
+    "write one place of an inner axis": (
+        put_second, (floats(5, 50, 16), indices(50), floats(5, 16)),
+    ),
+    "write places of an inner axis": (
+        put_second, (floats(5, 50, 16), indices(50, 7), floats(5, 7, 16)),
+    ),
+    "write along": (
+        put_along, (floats(50, 16), np.argsort(floats(50, 16))[:, :3].astype(np.int32),
+                    floats(50, 3)),
+    ),
+    "write through a view": (put_through_a_view, (floats(5, 16), indices(5, 2))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("nki", VERSIONS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_elements_at_computed_places(case, nki, tmp_path):
+    check(*case, tmp_path, nki)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_additions_at_equal_places_are_all_made(dtype, tmp_path):
+    def add(x: Any, i: Any, v: Any) -> Any:
+        y = x.copy()
+        np.add.at(y, i, v)
+        return y
+
+    whole = [np.rint(floats(*s) * 4).astype(dtype) for s in ((5, 16), (99, 16))]
+    check(add, (whole[0], indices(5, 99), whole[1]), tmp_path)
+
+
+def test_one_place_is_one_transfer():
+    kernel = compile(lambda x, t: np.take(x, t, 1, mode="wrap"), "f32[32, 2048, 128]", "uint8[]")
+
+    assert kernel.stats.hbm_bytes < 2**16
+
+
+def test_an_index_out_of_bounds_is_an_error_of_the_run():
+    x = floats(5, 4)
+    kernel = compile(lambda x, i: x[i], x, indices(5, 3))
+
+    for wrong in (5, -6):
+        with pytest.raises(AccessError):
+            kernel(x, np.array([0, wrong, 1], np.int32))
+
+
+def test_floats_are_rejected_as_numpy_does():
+    with pytest.raises(IndexError, match="must be of integer"):
+        trace(lambda x, i: x[i], "f32[5]", "f32[2]")
+
+
+def random_case(seed: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A read, or a write and a read, along a random axis of a random array."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.choice([1, 2, 3, 7, 16, 129], rng.integers(1, 4)).tolist())
+    axis = int(rng.integers(len(shape)))
+    count = tuple(rng.choice([1, 2, 5, 130], rng.integers(0, 3)).tolist())
+    x, i = floats(*shape), indices(shape[axis], *count)
+    key = (slice(None),) * axis
+    if rng.integers(2):
+        return lambda x, i: x[(*key, i)] + x[(*key, i)], (x, i)
+    part = floats(*shape[:axis], *count, *shape[axis + 1 :])
+
+    def write(x: Any, i: Any, part: Any) -> Any:
+        y = x * 2
+        y[(*key, i)] = part
+        return y
+
+    return write, (x, i, part)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_places(seed, tmp_path):
+    check(*random_case(seed), tmp_path, VERSIONS[seed % 3])
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(100, 1100))
+def test_many_random_places(seed, tmp_path):
+    check(*random_case(seed), tmp_path, VERSIONS[seed % 3])
