@@ -372,3 +372,11 @@ def test_many_bars_that_are_too_short_to_see_are_drawn_as_one(tmp_path):
 
     assert (tmp_path / "few.svg").read_text().count("<rect") == len(few.bars)
     assert (tmp_path / "many.svg").read_text().count("<rect") < len(many.bars)
+
+
+@pytest.mark.parametrize("option", ["--trace", "--record"])
+def test_a_full_disk_is_a_message_and_exit_code_2(run, option):
+    done = run(script(), option, "/dev/full")
+
+    message = f"nki-run: {option} /dev/full: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, message)

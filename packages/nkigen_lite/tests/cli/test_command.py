@@ -297,3 +297,9 @@ def test_what_the_function_raises_is_its_own_and_what_we_raise_is_ours():
         parse_name(cast(str, None))
     with pytest.raises(SpecError), users_code("f"):
         raise SpecError("says where it belongs")
+
+
+def test_a_full_disk_is_a_message_and_exit_code_2(nkigen):
+    said = nkigen(*LINE, "-o", "/dev/full", "--force")
+
+    assert (said.code, said.err) == (2, "nkigen: -o /dev/full: No space left on device\n")

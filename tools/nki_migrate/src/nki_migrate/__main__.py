@@ -2,6 +2,9 @@
 
 import sys
 
+if not sys.flags.safe_path:
+    del sys.path[0]  # the working folder, which `-m` puts first: a file there is not our import
+
 from nki_migrate.cli import main
 
 if __name__ == "__main__":

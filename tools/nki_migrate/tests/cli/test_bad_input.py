@@ -169,3 +169,25 @@ def test_a_name_of_the_users_that_migrated_code_needs_stops_the_file(folder):
     assert result.exit_code == 1
     assert "`nisa` is something else here than nki.isa" in result.stdout
     assert (folder / "k.py").read_text() == text
+
+
+def test_a_file_beside_the_kernels_is_not_imported_in_place_of_a_library(folder):
+    for name in ("argparse", "json", "libcst", "numpy", "signal", "threading", "typing"):
+        (folder / f"{name}.py").write_text("raise SystemExit('imported')")
+    (folder / "k.py").write_text(OLD)
+    command = [sys.executable, "-m", "nki_migrate", "fix", "k.py", "--no-cache"]
+
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert (folder / "k.py").read_text() == NEW
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "/proc/report", "."])
+def test_a_report_that_cannot_be_written_is_a_mistake_in_the_options(folder, place):
+    (folder / "k.py").write_text(NEW)
+
+    result = run("check", "k.py", "--output-file", place)
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"nki-migrate: --output-file {place}: ")

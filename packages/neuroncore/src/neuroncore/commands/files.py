@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuroncore.errors import LaunchError
+
+
+class OutputError(LaunchError):
+    """A file that an option names cannot be written: a mistake in the options, exit code 2."""
+
+
+@contextmanager
+def naming_output(option: str, file: Path) -> Iterator[None]:
+    """Raise OutputError, with the option and the file, for what prevents writing inside."""
+    try:
+        yield
+    except (OSError, RuntimeError) as reason:  # RuntimeError: a link that leads to itself
+        error = OutputError(f"{option} {file}: {getattr(reason, 'strerror', None) or reason}")
+        error.place = None
+        raise error from None
 
 
 def write_whole(file: Path, write: Callable[[Path], object]) -> None:
@@ -26,6 +42,8 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
             with whole.open("rb") as source, file.open("wb") as target:
                 shutil.copyfileobj(source, target)
         return
+    if file.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
     temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         write(temporary)
@@ -43,8 +61,12 @@ def write_text(file: Path, text: str) -> None:
 
 
 def write_output(program: str, option: str, file: Path, text: str) -> None:
-    """`write_text` of what `option` of a command requests, and a line on stderr that names it."""
-    write_text(file, text)
+    """`write_text` of what `option` of a command requests, and a line on stderr that names it.
+
+    Raises OutputError.
+    """
+    with naming_output(option, file):
+        write_text(file, text)
     sys.stderr.write(f"{program}: {option} wrote {file}\n")
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from neuroncore.commands.files import OutputError
 from neuroncore.commands.parser import Command, add_commands, parse
 from neuroncore.errors import KernelError
 
@@ -46,7 +47,7 @@ def run_commands(
     except KeyboardInterrupt:
         sys.stderr.write(f"{parser.prog}: interrupted; {interrupted}\n")
         return INTERRUPTED
-    except usage_errors as mistake:
+    except (OutputError, *usage_errors) as mistake:
         if isinstance(mistake, KernelError):
             mistake.place = None  # of the command line, not of a program
         parser.exit(2, f"{parser.prog}: {mistake}\n")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from neuroncore.commands.files import write_output
+from neuroncore.commands.files import OutputError, write_output
 from neuroncore.commands.function import Named, find_function, parse_name
 from neuroncore.commands.parser import (
     add_output,
@@ -103,9 +103,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _Job(given, named, function, specs).run()
     except ProgramError as ours:
         parser.exit(2, f"nkigen: our mistake, please report it with the function:\n{ours}\n")
+    except OutputError as mistake:
+        parser.exit(2, f"nkigen: {mistake}\n")
     except RunError as failed:
         sys.stderr.write(f"nkigen: {failed}\n{failed.output}")
-    except (KernelError, FunctionError, OSError) as error:
+    except (KernelError, FunctionError) as error:
         _report(error)
     return 1
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.commands.files import write_whole
+from neuroncore.commands.files import naming_output, write_whole
 from neuroncore.errors import LaunchError
 from neuroncore.machine.launch import RUNNING, running, tensors_by_name
 from neuroncore.machine.observe import Event, Watcher
@@ -73,7 +73,8 @@ class Dumper(Watcher):
             count = self._counts[kernel] = self._counts.get(kernel, -1) + 1
             stem = re.sub(r"\W", "_", kernel) or "kernel"
             file = self.folder / (f"{stem}.{count}.npz" if count else f"{stem}.npz")
-            write_whole(file, lambda aside: _save(aside, arrays))
+            with naming_output("--dump", file):
+                write_whole(file, lambda aside: _save(aside, arrays))
         sys.stderr.write(f"nki-run: --dump: {file}: {', '.join(arrays)}\n")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_type_hints
 
 from neuroncore.checks import CHECKS
+from neuroncore.commands.files import OutputError, naming_output
 from neuroncore.commands.parser import add_output_format, add_target
 from neuroncore.commands.parser import make_parser as parser_of
 from neuroncore.commands.reporting import add_report, finish_report, make_reporter
@@ -160,6 +161,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.exit(2, f"nki-run: {render_usage(mistake)}\n")
     watching.begin(program)
     try:
+        return _watched_run(parser, given, program, args, watching)
+    except OutputError as mistake:
+        parser.exit(2, f"nki-run: {mistake}\n")
+
+
+def _watched_run(
+    parser: argparse.ArgumentParser,
+    given: argparse.Namespace,
+    program: Program,
+    args: list[str],
+    watching: _Watching,
+) -> int:
+    """Run the program and report what its watchers found; raises SystemExit if the program does."""
+    try:
         status = _run(parser, given, program, args, watching)
     except SystemExit as stop:
         if watching.finish() and not stop.code:
@@ -255,6 +270,8 @@ def _run(
     except KeyboardInterrupt as stop:
         watching.failed(stop)
         return INTERRUPTED
+    except OutputError:
+        raise
     except BdbQuit:
         sys.stderr.write("nki-run: left the debugger; the program did not end\n")
         return 1
@@ -277,7 +294,8 @@ def _recording(parser: argparse.ArgumentParser, file: Path | None) -> Iterator[N
         with instrumented(), watched_by(recorder):
             yield
     finally:
-        recorder.write(file)
+        with naming_output("--record", file):
+            recorder.write(file)
         for kernel in recorder.silent():
             sys.stderr.write(
                 f"nki-run: --record: nothing is known of kernel {kernel}: its source was neither "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from neuroncore.commands.files import check_writable, write_whole
+from neuroncore.commands.files import check_writable, naming_output, write_whole
 from neuroncore.errors import LaunchError
 from neuroncore.timeline import Timeline
 from nki_runtime.trace import LaunchRecorder, write_svg
@@ -34,11 +34,8 @@ class Tracer(LaunchRecorder):
         if not timelines:
             sys.stderr.write(f"nki-run: no kernel to trace: {self.file} is not written\n")
             return True
-        try:
+        with naming_output("--trace", self.file):
             write_whole(self.file, lambda temporary: self.write_trace(timelines, temporary))
-        except OSError as reason:
-            sys.stderr.write(f"nki-run: --trace {self.file}: {reason.strerror}\n")
-            return True
         sys.stderr.write(f"nki-run: --trace wrote {self.file} ({_said(timelines, self.file)})\n")
         return bool(self.left_out)
 

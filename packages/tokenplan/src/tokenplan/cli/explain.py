@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from neuroncore.commands.files import write_output
 from neuroncore.commands.parser import (
@@ -119,20 +118,13 @@ def run(given: argparse.Namespace) -> int:
     if given.output is None:
         sys.stdout.write(text)
     else:
-        _write(given.output, text)
+        write_output("tokenplan", "-o", given.output, text)
     if given.report is not None:
         write_report(
             "tokenplan", given.report, timeline=estimate(program, verified=True),
             text=("Tokens", explained(graph, verbose=True)),
         )  # fmt: skip
     return int(any(found.is_error for found in graph.diagnostics))
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        write_output("tokenplan", "-o", file, text)
-    except OSError as wrong:
-        raise UsageError(f"cannot write {file}: {wrong.strerror}") from None
 
 
 def _claims(given: argparse.Namespace) -> Iterator[Claim]:

@@ -26,7 +26,6 @@ from nki_migrate.facts.observed import Observed, read_facts
 from nki_migrate.report import Mode, make_report
 from nki_migrate.report.report import unified_diff
 from nki_migrate.report.summary import is_hidden, is_manual, is_open, statistics_table
-from nki_migrate.settings.request import ConfigError
 from nki_migrate.verify.observe import Observation, observe
 from nki_migrate.verify.pair import DEFAULT_TARGET
 from nki_migrate.verify.table import Row, problems, render_table
@@ -176,18 +175,11 @@ def _report(
 def _write(text: str, mode: Mode, given: argparse.Namespace) -> None:
     """The report to its file, or beside a diff or a migrated text that goes to stdout."""
     if given.output_file is not None:
-        _write_report(given.output_file, text)
+        write_output("nki-migrate", "--output-file", given.output_file, text)
     elif mode == "diff" or (mode == "fix" and STDIN in given.paths):
         sys.stderr.write(text)
     else:
         _write_out(text)
-
-
-def _write_report(file: Path, text: str) -> None:
-    try:
-        write_output("nki-migrate", "--output-file", file, text)
-    except OSError as error:
-        raise ConfigError(f"--output-file {file}: {error.strerror or error}") from None
 
 
 def _write_out(text: str) -> None:
