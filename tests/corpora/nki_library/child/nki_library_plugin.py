@@ -73,8 +73,10 @@ def reason(report: pytest.CollectReport | pytest.TestReport) -> str:
         case (_, _, str(text)):  # of a skip
             return text
         case failure:
-            crash = getattr(failure, "reprcrash", None)
-            return _first_lines(crash.message if crash else str(failure))
+            chain = getattr(failure, "chain", [(None, getattr(failure, "reprcrash", None), None)])
+            messages = [crash.message if crash else str(failure) for _, crash, _ in chain]
+            shortages = [message for message in messages if "MemoryError" in message]
+            return _first_lines((shortages or messages[-1:])[0])  # a test may expect an error
 
 
 def _first_lines(text: str) -> str:

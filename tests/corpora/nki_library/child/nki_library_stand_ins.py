@@ -73,6 +73,8 @@ class Tracer:
 def use(**options: Any) -> None:
     """Let `nki` be ours, on the platform of the session."""
     nki_runtime.use(nki=VERSION, target=os.environ.get("NKI_LIBRARY_TARGET", "trn2"), **options)
+    nki = importlib.import_module("nki")
+    vars(nki)["cpu_simulate"] = lambda kernel: Simulation(nki.simulate(kernel))
 
 
 def set_up() -> None:
@@ -87,8 +89,39 @@ def set_up() -> None:
     _place("nki_cpu_simulator")
     for name, ours in SIMULATOR.items():
         _alias(f"nki_cpu_simulator.{name}", ours)
-    nki = importlib.import_module("nki")
-    vars(nki).setdefault("cpu_simulate", nki.simulate)
+
+
+class Simulation:
+    """A kernel in the vendor's simulator, whose results of packed types are bits: ours are words,
+    which the harness reads as float32, and NumPy would convert as numbers."""
+
+    def __init__(self, simulation: Any) -> None:
+        self.simulation = simulation
+
+    def __getitem__(self, lnc: int) -> Simulation:
+        return Simulation(self.simulation[lnc])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.simulation(*args, **kwargs)
+        if isinstance(result, (list, tuple)):
+            return type(result)(map(_bits, result))
+        return _bits(result)
+
+
+class Bits:
+    """An array of words; as an array of floats it has the same bits."""
+
+    def __init__(self, words: np.ndarray) -> None:
+        self.words = words
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        is_float = dtype is not None and np.dtype(dtype).kind == "f"
+        return self.words.view(dtype) if is_float else self.words.astype(dtype or np.uint32)
+
+
+def _bits(result: Any) -> Any:
+    is_words = isinstance(result, np.ndarray) and result.dtype == np.uint32
+    return Bits(result) if is_words else result
 
 
 def _dtypes() -> dict[str, Any]:
