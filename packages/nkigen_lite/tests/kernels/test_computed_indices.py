@@ -186,3 +186,35 @@ def test_random_places(seed, tmp_path):
 @pytest.mark.parametrize("seed", range(100, 1100))
 def test_many_random_places(seed, tmp_path):
     check(*random_case(seed), tmp_path, VERSIONS[seed % 3])
+
+
+def cached(cache: Any, t: Any, new: Any) -> None:
+    cache[:, t] = new
+
+
+def test_a_cache_is_written_in_place_where_that_is_requested(tmp_path):
+    cache, t, new = floats(32, 64, 16), indices(64), floats(32, 16)
+    kernel = compile(cached, cache, t, new, in_place=True)
+    expected = cache.copy()
+    cached(expected, t, new)
+
+    assert kernel.stats.hbm_bytes < cache.nbytes / 10
+    ours, written = cache.copy(), cache.copy()
+    kernel(ours, t, new)
+    from_source(kernel, tmp_path, (written, t, new))
+    for found in (ours, written):
+        assert found.tobytes() == expected.tobytes()
+
+
+def test_what_is_read_after_the_write_is_not_written_in_place(tmp_path):
+    def both(x: Any, t: Any) -> Any:
+        old = x.copy()
+        x[t] = 1
+        return old * 2
+
+    x, t = floats(8, 4), indices(8)
+    kernel = compile(both, x, t, in_place=True)
+    mine, expected = x.copy(), x.copy()
+
+    assert kernel(mine, t).tobytes() == both(expected, t).tobytes()
+    assert mine.tobytes() == expected.tobytes()

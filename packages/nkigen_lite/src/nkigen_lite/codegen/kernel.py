@@ -35,19 +35,20 @@ from nkigen_lite.ops import Kind
 from nkigen_lite.selection.unsupported import CodegenError, check_hbm_capacity, unsupported
 
 
-def generate(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
-    """The graph as a program, and the groups that it became.
+def generate(graph: Graph, target: str, nki: str, in_place: bool = False) -> tuple[Program, Plan]:
+    """The graph as a program, and the groups that it became. `in_place`: written arguments are
+    changed where they are stored, if nothing reads them later.
 
     Raises CodegenError, at the user's line, for operations that are not supported.
     """
     known = resolve_target(target).name
     check_hbm_capacity(graph, known)
-    program, plan = _generated(graph, target, nki)
+    program, plan = _generated(graph, target, nki, in_place)
     check_hbm_capacity(graph, known, tuple(b for b in program.buffers().values() if b.content))
     return program, plan
 
 
-def _generated(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
+def _generated(graph: Graph, target: str, nki: str, in_place: bool) -> tuple[Program, Plan]:
     """Long rows cut, or as they are; reductions axis by axis, where they are too
     large at once: the first that is supported, with a note why the others before it are not."""
     every = [split_reductions(in_shorter_rows(graph)), split_reductions(graph)]
@@ -57,7 +58,7 @@ def _generated(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
         if each in every[:number]:
             continue
         try:
-            program, plan = _fastest_plan(each, target, nki)
+            program, plan = _fastest_plan(each, target, nki, in_place)
         except CodegenError as why:
             rejected.append(why)
             continue
@@ -82,7 +83,7 @@ class _Way:
 _ROWS = (_Way(name="reductions after the last tile"), _Way(False, name="reductions of rows"))
 
 
-def _fastest_plan(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
+def _fastest_plan(graph: Graph, target: str, nki: str, in_place: bool) -> tuple[Program, Plan]:
     """The way that is predicted fastest, where there are several."""
     found: list[tuple[_Way, Program, Plan]] = []
     rejected: list[CodegenError] = []
@@ -92,7 +93,7 @@ def _fastest_plan(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
         way = waiting.pop(0)
         try:
             plan = plan_groups(graph, resolve_target(target), way.across)
-            kernel = _Kernel(plan, Writer(graph.name, target, nki, known), way.strips)
+            kernel = _Kernel(plan, Writer(graph.name, target, nki, known), way.strips, in_place)
             found.append((way, kernel.program(), plan))
         except CodegenError as why:
             rejected.append(why)
@@ -120,9 +121,9 @@ def returned(graph: Graph) -> tuple[str, ...]:
 
 
 class _Kernel:
-    def __init__(self, plan: Plan, writer: Writer, strips: bool) -> None:
+    def __init__(self, plan: Plan, writer: Writer, strips: bool, in_place: bool) -> None:
         self.plan, self.writer, self.graph = plan, writer, plan.graph
-        self.arrays = Arrays(plan, writer)
+        self.arrays = Arrays(plan, writer, in_place)
         self.parts = parts_of(plan, strips)
         self.kept: dict[str, OnChip] = {}
         self.held = 0

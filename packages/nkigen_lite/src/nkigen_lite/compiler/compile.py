@@ -96,9 +96,14 @@ class Compiled:
 
 
 def compile(
-    function: Callable[..., Any], *specs: Any, target: str = "trn2", nki: str = DEFAULT_VERSION
-) -> Compiled:
+    function: Callable[..., Any], *specs: Any, target: str = "trn2", nki: str = DEFAULT_VERSION,
+    in_place: bool = False,
+) -> Compiled:  # fmt: skip
     """The kernel of `function` for arguments like `specs` (arrays, Specs, "f32[128, 512]").
+
+    `in_place`: arguments that the function writes to are changed where they are stored, if nothing
+    reads them later. No document since 0.2 says that a kernel may write to a parameter: left out,
+    such arguments are copied, and returned.
 
     Raises TraceError and its kin for what cannot be traced, CodegenError for what cannot be
     lowered yet, both at the user's line; LaunchError for a target or version that is none;
@@ -110,7 +115,7 @@ def compile(
     """
     check_version(nki)
     known = resolve_target(target).name
-    return lowered(rewritten(trace(function, *specs)), known, nki)
+    return lowered(rewritten(trace(function, *specs)), known, nki, in_place)
 
 
 def rewritten(traced: Graph) -> dict[str, Graph]:
@@ -120,9 +125,9 @@ def rewritten(traced: Graph) -> dict[str, Graph]:
     return passes | {"in machine terms": in_machine_terms(passes["decomposed"])}
 
 
-def lowered(passes: Mapping[str, Graph], target: str, nki: str) -> Compiled:
+def lowered(passes: Mapping[str, Graph], target: str, nki: str, in_place: bool = False) -> Compiled:
     """The kernel of the last pass's graph. Raises CodegenError."""
-    program, plan = generate(list(passes.values())[-1], target, nki)
+    program, plan = generate(list(passes.values())[-1], target, nki, in_place)
     check(program)
     return Compiled(passes, plan, program)
 

@@ -49,12 +49,13 @@ class Seat:
 class Arrays:
     """Every value in HBM: `known` by name."""
 
-    def __init__(self, plan: Plan, writer: Writer) -> None:
+    def __init__(self, plan: Plan, writer: Writer, in_place: bool = False) -> None:
         self.plan, self.writer, self.graph = plan, writer, plan.graph
         self.specs = plan.graph.specs
         self.known: dict[str, ArrayView] = {}
         self.direct = frozenset(self.graph.results) & plan.stored()
         self.seats = seats(plan)
+        self.in_place = dict(_in_place(plan)) if in_place else {}
         taken = self.direct | self.seats.keys()
         self.shown = {base: r for r, base in reshaped_results(plan) if base not in taken}
         for value in self.graph.inputs:
@@ -84,7 +85,9 @@ class Arrays:
         return self.known[value]
 
     def own(self, value: str) -> ArrayView:
-        """An array that holds nothing else."""
+        """An array that holds nothing else; or the argument that the value is left in."""
+        if value in self.in_place:
+            return self.known[self.in_place[value]]
         spec, result = self.specs[value], value in self.direct or value in self.shown
         memory = MemorySpace.shared_hbm if result else MemorySpace.private_hbm
         name = "out" if result else f"{self.graph.by_name[value].op}_in_hbm"
@@ -145,7 +148,7 @@ class Arrays:
     def put(self, value: str, place: ArrayView, into: str | None = None) -> None:
         """The value copied to `place`, unless it is made there."""
         base = self.plan.base_of(value)
-        if not self.specs[value].size:
+        if not self.specs[value].size or place == self.known.get(value):
             return
         seat = self.seats.get(base)
         if seat is not None and seat.into == into:
@@ -166,6 +169,22 @@ class Arrays:
         made = self.writer.allocate("out", spec.shape or (1,), spec.dtype, MemorySpace.shared_hbm)
         self.put(value, buffer_view(made, spec.shape))
         return made.name
+
+
+def _in_place(plan: Plan) -> Iterator[tuple[str, str]]:
+    """(value, argument) where the value is the argument with parts overwritten, and nothing reads
+    the argument after the first of them."""
+    users, made_by = _users(plan), plan.made_by()
+    nodes = plan.graph.by_name
+    for argument, value in plan.graph.writes:
+        below, first = value, value
+        while below in nodes and nodes[below].op in OVERWRITES:
+            below, first = nodes[below].operands[0], below
+        numbers = users.get(argument, [])
+        last = max(numbers, default=-1)
+        alone = last == made_by.get(first) and numbers.count(last) == 1
+        if below == argument != value and alone and value not in plan.graph.outputs:
+            yield value, argument
 
 
 def reshaped_results(plan: Plan) -> Iterator[tuple[str, str]]:
