@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from trap_examples import run
 
 from neuroncore.checks.traps import Example
@@ -31,6 +32,44 @@ def test_undefined_integers_are_a_sentinel_that_the_check_recognises():
     ]  # fmt: skip
 
     assert found.message == "the kernel returns 480 undefined integers"
+
+
+GATHERED = """
+@nki.jit
+def roots(x, at):
+    tile, rows = load(x), nl.ndarray({index}, dtype=nl.{dtype}, buffer=nl.sbuf)
+    nisa.dma_copy(dst=rows, src=at)
+    dst = nl.ndarray((16, 8), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.memset(dst=dst, value=1.0)
+    nisa.activation(dst={dst}, op=nl.sqrt, data=tile)
+    return store(dst)
+
+
+x = np.full((16, 2), 4.0, np.float32)
+x[5, 1] = -1.0
+at = np.full({index}, {offset}, np.{dtype})
+{more}
+expected = np.ones((16, 8), np.float32)
+expected[:, [{columns}]] = 2
+expected[5, [{columns}][1]] = np.nan
+result = roots(x, at)
+assert np.array_equal(result, expected, equal_nan=True), result
+"""
+BY_NUMBER = {
+    "index": "(1, 1)", "dtype": "int32", "offset": 3, "columns": "3, 4", "more": "",
+    "dst": "dst.ap([[8, 16], [1, 2]], scalar_offset=rows, indirect_dim=1)",
+}  # fmt: skip
+BY_TILE = {
+    "index": "(16, 1)", "dtype": "uint16", "offset": 0, "columns": "6, 2",
+    "more": "at[0], at[1] = 6, 2", "dst": "dst.indirect(rows, num_elem=2)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "target"), [(BY_NUMBER, "trn2"), (BY_TILE, "trn3")])
+def test_elements_at_places_that_an_index_names_are_overwritten(place, target):
+    example = Example(GATHERED.format(**place), target=target)
+
+    assert run("gathered.py", example, undefined_results="poison").error is None
 
 
 def test_nothing_is_overwritten_unless_it_is_requested():

@@ -10,7 +10,7 @@ import numpy as np
 from neuroncore.checks.tensor_labels import described, label, tensors_in
 from neuroncore.findings import Certainty, Finding
 from neuroncore.machine.observe import Event
-from neuroncore.memory import View, is_gathered
+from neuroncore.memory import View, is_gathered, named_elements, resolve_scalar
 
 SENTINEL = 0xDEADBEEF
 """What undefined integers hold, in the bits that their type has."""
@@ -26,7 +26,7 @@ class UndefinedResults:
 
     def leave(self, event: Event, view: View, where: np.ndarray | None = None) -> None:
         """After the instruction `view` is undefined, or the elements where `where` holds."""
-        if event.call.options.undefined_results == "poison" and not is_gathered(view):
+        if event.call.options.undefined_results == "poison":
             self._pending.append((view, where))
 
     def overwrite(self) -> None:
@@ -34,12 +34,8 @@ class UndefinedResults:
         if not self._pending:
             return
         for view, where in self._pending:
-            value = undefined_element(view)
             self._has_integers |= view.dtype.is_integer
-            if where is None:
-                view.array[...] = value
-            else:
-                view.array[np.broadcast_to(where, view.shape)] = value
+            _overwrite(view, np.broadcast_to(True if where is None else where, view.shape))
         self._pending.clear()
 
     def returned(self, value: Any) -> Iterator[Finding]:
@@ -58,6 +54,19 @@ class UndefinedResults:
                         cure="see the finding of the instruction that leaves them undefined",
                         source="Options.undefined_results",
                     )  # fmt: skip
+
+
+def _overwrite(view: View, where: np.ndarray) -> None:
+    """Poison elements of a view, at the addresses that an index of it names now."""
+    value = undefined_element(view)
+    if is_gathered(view):
+        numbers, rows = named_elements(view)
+        where = where & rows.reshape(-1, *(1,) * (view.ndim - 1))
+        view.storage.flat.view(view.array.dtype)[numbers[where]] = value
+        return
+    named = view if view.dynamic is None else resolve_scalar(view, skips=True)
+    if named is not None:
+        named.array[where] = value
 
 
 def undefined_element(view: View) -> Any:
