@@ -9,7 +9,7 @@ from dataclasses import replace
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
 from nkigym.cli import enumerate as enumeration
-from nkigym.cli import stored
+from nkigym.cli import stored, sweep
 from nkigym.cli import tune as tuning
 
 _EXAMPLE = """\
@@ -19,6 +19,7 @@ examples:
   nkigym enumerate --tiles 1,2,3 --transforms data-reuse --output-format json
   nkigym tune mlp.py:mlp --spec 'x=f32[512,1024]' --spec 'w=f32[1024,4096]' --budget 60s -o mlp_k.py
   nkigym tune mlp.py:mlp --spec … --budget 2000 --strategy beam --store found.db
+  nkigym sweep examples/gym/sweep.toml --jobs 2
   nkigym best found.db --number 3
   nkigym replay found.db
   nkigym export found.db -o mlp_k.py
@@ -33,6 +34,8 @@ COMMANDS = (
             enumeration.add_options, enumeration.run),
     Command("tune", "the fastest schedule of a function or kernel, checked, as source",
             tuning.add_options, tuning.run),
+    Command("sweep", "many tunings as one run that can be resumed",
+            sweep.add_options, sweep.run),
     Command("show", "the contents of a store", stored.add_show, stored.show),
     Command("best", "the fastest schedules of a kernel in a store", stored.add_best, stored.best),
     Command("replay", "replay, check and estimate a stored schedule",

@@ -6,23 +6,19 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-from neuroncore.commands.function import find_function, parse_name
 from neuroncore.commands.parser import add_progress, add_target
 from neuroncore.commands.terminal import StatusLine
-from neuroncore.errors import LaunchError
-from neuroncore.program import Program, parse_program
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from nkigym.cli.writing import MARK, check_place, write_kernel
 from nkigym.search import STRATEGIES, Budget, BudgetError, SearchProgress, Settings, parse_budget
-from nkigym.tiles import TileProgram, parse_tiles
 from nkigym.tuning import Tuned, tune
+from nkigym.tuning.loading import load_kernel
 
 
 @dataclass(slots=True)
@@ -116,7 +112,7 @@ def run(given: argparse.Namespace) -> int:
         check_place(given.output, given.force)
     if given.target is not None:
         given.target = resolve_target(given.target).name
-    kernel, specs = _kernel(given)
+    kernel, specs = load_kernel(given.kernel, given.spec, given.target, given.nki)
     progress = Progress(given.budget, lines=given.progress)
     try:
         tuned = tune(
@@ -146,36 +142,6 @@ def run(given: argparse.Namespace) -> int:
         sys.stderr.write(f"nkigym: {type(tuned.trouble).__name__}: {tuned.trouble}\n")
         return 1
     return 0
-
-
-def _kernel(
-    given: argparse.Namespace,
-) -> tuple[Program | TileProgram | Callable[..., Any], list[Any]]:
-    """What is named, and its specs in order."""
-    file = Path(given.kernel)
-    if ":" not in given.kernel and file.is_file() and file.suffix != ".py":
-        try:
-            text = file.read_text("utf-8")
-        except UnicodeDecodeError:
-            raise LaunchError(f"{file} holds no text") from None
-        if text.startswith("def "):
-            return parse_tiles(text), list(given.spec)
-        return parse_program(text, str(file)), list(given.spec)
-    from nkigen_lite.cli.function import match_specs
-
-    with _language(given):
-        function = find_function(parse_name(given.kernel))
-    return function, list(match_specs(function, given.spec))
-
-
-def _language(given: argparse.Namespace) -> AbstractContextManager[Any]:
-    """For files that import nki; a vendor's package that is installed stays what they get."""
-    from nki_runtime import ShadowError, use
-
-    try:
-        return use(nki=given.nki, target=given.target)
-    except ShadowError:
-        return nullcontext()
 
 
 def _names(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 from urllib.parse import quote
 
 from neuroncore.errors import KernelError
@@ -183,6 +183,14 @@ class Store:
         rows = self._read("SELECT report FROM runs WHERE problem = ? ORDER BY number", problem)
         return [json.loads(report) for (report,) in rows]
 
+    def finished(self) -> dict[str, dict[str, Any]]:
+        """The latest report of every job of a sweep, by the job's key."""
+        rows = self._read(
+            "SELECT json_extract(report, '$.job'), report FROM runs "
+            "WHERE json_extract(report, '$.job') IS NOT NULL ORDER BY number"
+        )
+        return {job: json.loads(report) for job, report in rows}
+
     def _holds(self, digest: str, program: str) -> bool:
         """True. Raises StoreCorruptError where a text is not the one that was written."""
         if _digest(program) != digest:
@@ -243,6 +251,14 @@ AT_ONCE = 32
 """Results of one transaction: what a killed process may lose."""
 
 
+class ResultSink(Protocol):
+    """What takes results and reports: a store, or what forwards them to one."""
+
+    def add(self, problem: Problem, results: Iterable[Result] = ()) -> None: ...
+
+    def add_run(self, problem: Problem, report: Mapping[str, Any]) -> None: ...
+
+
 @dataclass(slots=True)
 class Recorder:
     """Adds results to a store. Where that fails, the search goes on without it; `trouble` says so.
@@ -250,7 +266,7 @@ class Recorder:
     Ctrl-C between two results loses none of them, for `flush` comes at the end.
     """
 
-    store: Store
+    store: ResultSink
     problem: Problem
     trouble: StoreError | None = None
     _waiting: list[Result] = field(default_factory=list)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import inf, isclose
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from neuroncore.program import Program, emit
 from nkigym.analysis.roofline import Rooflines
 from nkigym.search import Budget, Constraints, Node, Plan, Report, Settings, parse_budget, search
 from nkigym.search.explorer import Watcher
-from nkigym.store import Recorder, Result, Store, StoreCorruptError, StoreError
+from nkigym.store import (
+    Problem,
+    Recorder,
+    Result,
+    Store,
+    StoreCorruptError,
+    Stored,
+    StoreError,
+)
 from nkigym.tiles import TileProgram
 from nkigym.tuning.task import TuningTask, tuning_task
 from nkigym.tuning.verification import Check
@@ -31,7 +40,7 @@ def tune(
     max_depth: float = inf,
     engines: Sequence[str] | None = None,
     settings: Settings | None = None,
-    store: str | Path | None = None,
+    store: str | Path | ResultStore | None = None,
     watcher: Watcher | None = None,
 ) -> Tuned:
     """The fastest schedule of a kernel program, of a tile program, or of a NumPy function or an
@@ -39,7 +48,7 @@ def tune(
 
     budget: time ("60s") or candidates (1000). With candidates the search finds the same each time;
     with a time, `report.candidates` is the number that finds the same. Proving the winner comes on
-    top. store: a file that keeps results, and whose latencies are reused.
+    top. store: a file that keeps results, and whose latencies are reused; or an open store.
 
     Raises BudgetError, ConstraintError, EmptySpaceError, StoreError; what `nkigym.baseline` raises
     for functions without a baseline kernel; VerificationError, which is a bug of nkigym.
@@ -52,13 +61,15 @@ def tune(
     if store is None:
         outcome, kept = search(space, plan, watcher=watcher), None
     else:
-        with Store(store) as opened:
+        with _opened(store) as opened:
             kept = _Kept(opened, asked)
             try:
                 outcome = search(space, plan, kept.latencies, kept.found, watcher)
             finally:
                 kept.recorder.flush()
-            _check_latency(store, space.latency_ns(outcome.best.state), outcome.report.best_ns)
+            _check_latency(
+                opened.path, space.latency_ns(outcome.best.state), outcome.report.best_ns
+            )
             kept.close(outcome.report)
     schedule = tuple(space.write_step(step) for step in outcome.best.schedule())
     winner = asked.kernel(outcome.best.state)
@@ -77,7 +88,26 @@ def tune(
     )
 
 
-def _check_latency(store: str | Path, latency_ns: float, stored_ns: float) -> None:
+class ResultStore(Protocol):
+    """Where results go: `nkigym.store.Store`, or what forwards them to one."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def latencies(self, problem: str) -> dict[str, float]: ...
+
+    def add(self, problem: Problem, results: Iterable[Result] = ()) -> None: ...
+
+    def add_run(self, problem: Problem, report: Mapping[str, Any]) -> None: ...
+
+    def best(self, problem: str, number: int = 1) -> list[Stored]: ...
+
+
+def _opened(store: str | Path | ResultStore) -> AbstractContextManager[ResultStore]:
+    return Store(store) if isinstance(store, (str, Path)) else nullcontext(store)
+
+
+def _check_latency(store: Path, latency_ns: float, stored_ns: float) -> None:
     """Raise StoreCorruptError where what was taken from a store is not what the winner takes."""
     if not isclose(latency_ns, stored_ns):
         raise StoreCorruptError(
@@ -90,7 +120,7 @@ def _check_latency(store: str | Path, latency_ns: float, stored_ns: float) -> No
 class _Kept:
     """A search's way to its store."""
 
-    def __init__(self, store: Store, asked: TuningTask) -> None:
+    def __init__(self, store: ResultStore, asked: TuningTask) -> None:
         self.problem = asked.known()
         self.latencies = store.latencies(self.problem.key)
         self.recorder = Recorder(store, self.problem)

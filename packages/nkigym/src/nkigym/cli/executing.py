@@ -1,0 +1,57 @@
+"""Options of where jobs run, for all commands that run some."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from math import inf
+
+from nkigym.executors import Executor, ExecutorError, InProcess, Limits, pool, ray_cluster
+from nkigym.search import parse_budget
+
+PRELOAD = "nkigym.sweeps.jobs"
+_SIZES = {"M": 1 << 20, "G": 1 << 30}
+
+
+def add_executor(parser: argparse.ArgumentParser) -> None:
+    """`--jobs`, `--ray`, limits of a job."""
+    add = parser.add_argument
+    add("--jobs", type=int, metavar="N", help="so many at a time, each in a process (default: 1)")
+    add("--ray", metavar="ADDRESS",
+        help="on workers of the Ray cluster at HOST:PORT, or of a local one (local)")  # fmt: skip
+    add("--job-time", type=_seconds, default=inf, metavar="TIME", help="the limit of each job")
+    add("--job-memory", type=_num_bytes, default=inf, metavar="SIZE",
+        help="the limit of each job beyond what its worker needs, such as 512M or 2G")  # fmt: skip
+
+
+def executor_of(given: argparse.Namespace) -> Executor:
+    """The executor that the options name. Raises ExecutorError."""
+    jobs, limits = given.jobs if given.jobs is not None else 1, limits_of(given)
+    if jobs < 1:
+        raise ExecutorError(f"--jobs {jobs} allows no job", expected="1 or more")
+    if given.ray is not None:
+        return ray_cluster(given.ray, jobs, limits, PRELOAD)
+    if jobs > (cores := os.cpu_count() or 1):
+        sys.stderr.write(f"nkigym: {jobs} jobs share {cores} cores\n")
+    return InProcess(limits) if jobs == 1 else pool(jobs, limits, PRELOAD)
+
+
+def limits_of(given: argparse.Namespace) -> Limits:
+    """The limits of each job."""
+    return Limits(given.job_time, given.job_memory)
+
+
+def _seconds(text: str) -> float:
+    seconds = parse_budget(text).seconds if not text.isdecimal() else inf
+    if seconds == inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 90s or 2min")
+    return seconds
+
+
+def _num_bytes(text: str) -> float:
+    found = re.fullmatch(r"(\d+)([MG])", text)
+    if found is None or not int(found[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 512M or 2G")
+    return int(found[1]) * _SIZES[found[2]]

@@ -1,0 +1,92 @@
+"""`nkigym sweep`: many tunings as one run that can be resumed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from neuroncore.commands.parser import add_progress
+from neuroncore.commands.terminal import StatusLine
+from nkigym.cli.executing import add_executor, executor_of
+from nkigym.sweeps import Row, Sweep, read_sweep, run_sweep
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The file, where it runs, where results go."""
+    add = parser.add_argument
+    add("file", type=Path, metavar="FILE.toml", help="functions, shapes, targets and seeds")
+    add_executor(parser)
+    add("--store", type=Path, metavar="FILE",
+        help="results, and where to resume (default: the name of FILE.toml with .db)")  # fmt: skip
+    add_progress(parser)
+    add("--output-format", choices=("text", "json"), default="text")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Prints the table; 1 where a row has no result."""
+    tasks = read_sweep(given.file, given.job_time)
+    store = given.store or Path(f"{given.file.stem}.db")
+    status = StatusLine(sys.stderr, lines=given.progress)
+    try:
+        sweep = run_sweep(tasks, executor_of(given), store, lambda s: status.show(_line(s)))
+    finally:
+        status.close()
+    if given.output_format == "json":
+        print(json.dumps(to_json(sweep)))
+    else:
+        print("\n".join([*table(sweep.ordered), "", *figures(sweep, store)]))
+    return 0 if sweep.is_complete else 1
+
+
+def _line(sweep: Sweep) -> str:
+    return f"{len(sweep.rows)} of {len(sweep.tasks)} done, {sweep.results:,} results"
+
+
+HEAD = ("function", "target", "seed", "baseline µs", "best µs", "times", "x roofline", "binding")
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """Aligned columns; equal runs print equal tables on any executor."""
+    lines = [HEAD, *map(_cells, rows)]
+    widths = [max(len(cells[n]) for cells in lines if n < len(cells)) for n in range(len(HEAD))]
+    for cells in lines:
+        first, *others = [
+            cell.ljust(width) if n in (0, 1, 7) else cell.rjust(width)
+            for n, (cell, width) in enumerate(zip(cells, widths, strict=False))
+        ]
+        yield "  ".join([first, *others]).rstrip()
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    name = f"{row['function']} {' '.join(row['specs'])}"
+    head = (name, row["target"] or "", str(row["seed"]))
+    if row["status"] != "ok":
+        return (*head, row["status"])
+    return (
+        *head, f"{row['root_ns'] / 1e3:,.2f}", f"{row['best_ns'] / 1e3:,.2f}",
+        f"{row['speedup']:.2f}", f"{row['ratio']:.2f}", row["binding"],
+    )  # fmt: skip
+
+
+def figures(sweep: Sweep, store: Path) -> Iterator[str]:
+    """The figures of this run."""
+    yield (
+        f"{len(sweep.tasks)} tasks, {sweep.resumed} of them from {store}; {sweep.executor}, "
+        f"{sweep.seconds:.1f} s, start-up {sweep.startup_s:.1f} s, {sweep.results:,} results"
+    )
+    for worker, jobs in sorted(sweep.shares.items()):
+        yield f"  {worker}: {jobs} jobs, {sweep.busy_s[worker]:.1f} s"
+    yield from (f"  lost {what}" for what in sweep.lost)
+
+
+def to_json(sweep: Sweep) -> dict[str, object]:
+    """Rows and figures as plain values."""
+    return {
+        "rows": sweep.ordered, "resumed": sweep.resumed, "executor": sweep.executor,
+        "seconds": sweep.seconds, "startup_s": sweep.startup_s, "results": sweep.results,
+        "workers": {w: {"jobs": n, "seconds": sweep.busy_s[w]} for w, n in sweep.shares.items()},
+        "lost": sweep.lost, "logs": sweep.logs,
+    }  # fmt: skip

@@ -1,0 +1,91 @@
+"""A job in the process that it runs in: limits, errors and their log as data."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.util import find_spec
+from math import isinf
+from pathlib import Path
+from typing import Any
+
+from neuroncore.commands.function import find_function, parse_name
+from nkigym.executors.protocol import LOST_LIMIT, Failed, Finished, Job, Limits, Report
+
+PACKAGES = ("nki_dtypes", "neuroncore", "nkigen_lite", "nkigym")
+"""Packages whose source decides what a search finds."""
+
+
+@cache
+def release() -> str:
+    """The version of the project in this process; workers of one run have equal ones."""
+    digest = sha256()
+    for name in PACKAGES:
+        spec = find_spec(name)
+        assert spec is not None and spec.submodule_search_locations is not None
+        for path in sorted(Path(spec.submodule_search_locations[0]).rglob("*.py")):
+            digest.update(path.read_bytes())
+    python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+    return f"nkigym {version('nkigym')}, {python}, sources {digest.hexdigest()[:8]}"
+
+
+def execute(job: Job, limits: Limits, report: Report, worker: str) -> Finished | Failed:
+    """Run a job in this process, under its limit of memory."""
+    began = time.monotonic()
+    try:
+        with _memory_limit(limits.num_bytes):
+            value = _function(job.function)(job.payload, report)
+        return Finished(job.key, value, worker, time.monotonic() - began)
+    except Exception as wrong:
+        seconds, log = time.monotonic() - began, traceback.format_exc()
+        if isinstance(wrong, MemoryError):
+            what = f"exceeds {limits.num_bytes / 2**20:,.0f} MiB"
+            return Failed(job.key, "memory", what, log, worker, seconds)
+        return Failed(job.key, "error", f"{type(wrong).__name__}: {wrong}", log, worker, seconds)
+
+
+@cache
+def _function(name: str) -> Callable[[Any, Report], Any]:
+    return find_function(parse_name(name))
+
+
+@contextmanager
+def _memory_limit(num_bytes: float) -> Iterator[None]:
+    """Limit the address space to what the process has and `num_bytes` more, where the system
+    supports it.
+    """
+    if isinf(num_bytes):
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + int(num_bytes), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _address_space() -> int:
+    import resource
+
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
+
+
+def time_expired(job: Job, limits: Limits, worker: str) -> Failed:
+    """A job that was stopped at its limit."""
+    what = f"stopped after {limits.seconds:g} s, its limit"
+    return Failed(job.key, "time", what, "", worker, limits.seconds)
+
+
+def poisoned(job: Job, what: str, worker: str) -> Failed:
+    """A job that is not run again."""
+    return Failed(job.key, "poisoned", f"ended {LOST_LIMIT} workers: {what}", "", worker, 0.0)

@@ -1,0 +1,90 @@
+"""A pool of processes on this machine (`pool_worker`), each in a process group of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from multiprocessing.connection import Connection, wait
+from typing import NamedTuple
+
+from nkigym.executors.protocol import ExecutorError, Job, Limits
+from nkigym.executors.workers import Gone, Message, WorkerExecutor
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""One core per worker, unless the environment has another number."""
+MODULE = "nkigym.executors.pool_worker"
+
+
+def pool(jobs: int, limits: Limits | None = None, preload: str = "") -> WorkerExecutor:
+    """An executor of `jobs` processes that import the module `preload` before they are ready."""
+    return WorkerExecutor("pool", _Processes(preload), jobs, limits or Limits())
+
+
+class _Process(NamedTuple):
+    process: subprocess.Popen[bytes]
+    connection: Connection
+
+
+class _Processes:
+    """The fleet of a pool."""
+
+    def __init__(self, preload: str) -> None:
+        self._preload = preload
+
+    def start(self, number: int) -> _Process:
+        ours, theirs = socket.socketpair()
+        environment = dict.fromkeys(THREADS, "1") | dict(os.environ)
+        environment["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
+        command = [sys.executable, "-m", MODULE, str(theirs.fileno()), self._preload]
+        try:
+            process = subprocess.Popen(
+                command, env=environment, pass_fds=[theirs.fileno()], start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+        except OSError as wrong:
+            ours.close()
+            raise ExecutorError("a worker cannot be started", got=str(wrong)) from None
+        finally:
+            theirs.close()
+        return _Process(process, Connection(ours.detach()))
+
+    def send(self, worker: _Process, job: Job, limits: Limits) -> None:
+        with contextlib.suppress(OSError):  # a worker that is gone is heard of by `receive`
+            worker.connection.send((job, limits))
+
+    def stop(self, worker: _Process) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.process.pid, signal.SIGKILL)
+        worker.connection.close()
+        worker.process.wait()
+
+    def receive(
+        self, workers: list[_Process], timeout_s: float
+    ) -> Iterator[tuple[_Process, Message]]:
+        by_connection = {worker.connection: worker for worker in workers}
+        for connection in wait(list(by_connection), timeout_s):
+            worker = by_connection[connection]  # pyrefly: ignore
+            yield worker, _message(worker)
+
+    def close(self) -> None:
+        """Processes are stopped one by one."""
+
+
+def _message(worker: _Process) -> Message:
+    try:
+        return worker.connection.recv()
+    except (EOFError, OSError):
+        return Gone(_ending(worker.process))
+
+
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    try:
+        code = process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        return "its connection was closed"
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

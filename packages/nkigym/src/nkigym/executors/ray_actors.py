@@ -1,0 +1,224 @@
+"""Workers of a Ray cluster: an address, or a cluster of its own on this machine.
+
+The files of a local cluster (sessions, token) are in a folder that is removed at the end. It
+listens on the loopback address, and its usage statistics are off.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from queue import SimpleQueue
+from secrets import token_hex
+from typing import Any, NamedTuple
+
+from nkigym.executors.execution import execute, release
+from nkigym.executors.protocol import (
+    Event,
+    ExecutorError,
+    ExecutorLostError,
+    Failed,
+    Finished,
+    Job,
+    Limits,
+    Reported,
+)
+from nkigym.executors.workers import Gone, Message, Ready, WorkerExecutor
+
+LOCAL = "local"
+STORE_BYTES = 80 << 20
+"""Of a local cluster's object store, near the least that Ray accepts: values are small."""
+LONGEST_FOLDER = 40
+"""Characters of a session folder's parent: a socket's path in it has at most 107."""
+ANSWER_S = 5.0
+"""How long the head of a cluster may take to accept a connection."""
+
+
+def ray_cluster(
+    address: str, jobs: int, limits: Limits | None = None, preload: str = "",
+    folder: Path | None = None,
+) -> WorkerExecutor:  # fmt: skip
+    """An executor of `jobs` workers of the cluster at `address` (HOST:PORT), or of a local one
+    ("local") whose files are below `folder` (default: a new temporary one).
+
+    Raises ExecutorError where Ray is absent or the address does not answer.
+    """
+    if find_spec("ray") is None:
+        raise ExecutorError("Ray is not installed", hint="pip install 'nkigym[ray]'")
+    host = _parsed(address)
+    return WorkerExecutor("ray", _Cluster(host, jobs, preload, folder), jobs, limits or Limits())
+
+
+def _parsed(address: str) -> tuple[str, int] | None:
+    """Host and port, None for a local cluster; one that answers."""
+    if address == LOCAL:
+        return None
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdecimal():
+        raise ExecutorError(f"{address!r} is not an address", expected=f"HOST:PORT, or {LOCAL!r}")
+    if not _answers((host, int(port))):
+        raise ExecutorError(
+            f"{address} does not answer", expected="the head of a Ray cluster",
+            hint="start one with `ray start --head`, or use --ray local",
+        )  # fmt: skip
+    return host, int(port)
+
+
+def _answers(head: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(head, timeout=ANSWER_S).close()
+    except OSError:
+        return False
+    return True
+
+
+class _Actor(NamedTuple):
+    """A worker, and what is expected of it: its release, then the messages of a job."""
+
+    actor: Any
+    pending: list[Any]
+
+
+class _Cluster:
+    """The fleet of a cluster."""
+
+    def __init__(
+        self, head: tuple[str, int] | None, jobs: int, preload: str, folder: Path | None
+    ) -> None:
+        self._head, self._jobs, self._preload, self._folder = head, jobs, preload, folder
+        self._made: Path | None = None
+        self._ray: Any = None
+
+    def start(self, number: int) -> _Actor:
+        if self._ray is None:
+            self._ray = self._connected()
+        ray = self._ray
+        remote = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(RayWorker)
+        actor = remote.remote(self._preload)
+        return _Actor(actor, [actor.release.remote()])
+
+    def _connected(self) -> Any:
+        if "ray" in sys.modules and sys.modules["ray"].is_initialized():
+            raise ExecutorError("this process is connected to a Ray cluster already")
+        self._environment = dict(os.environ)
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        common = {"log_to_driver": False, "configure_logging": False}
+        if self._head is not None:
+            ray = import_module("ray")
+            ray.init(address=f"{self._head[0]}:{self._head[1]}", **common)
+            return ray
+        self._made = _short_folder(self._folder)
+        token = self._made / "token"
+        token.write_text(token_hex(32))
+        token.chmod(0o600)
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
+        ray = import_module("ray")
+        _read_environment()
+        context = ray.init(
+            num_cpus=self._jobs, include_dashboard=False, object_store_memory=STORE_BYTES,
+            _temp_dir=str(self._made), _node_ip_address="127.0.0.1", **common,
+        )  # fmt: skip
+        host, _, port = context.address_info["gcs_address"].rpartition(":")
+        self._head = host, int(port)
+        return ray
+
+    def send(self, worker: _Actor, job: Job, limits: Limits) -> None:
+        run = worker.actor.run.options(num_returns="streaming")
+        worker.pending[:] = [run.remote(job, Limits(num_bytes=limits.num_bytes))]
+
+    def stop(self, worker: _Actor) -> None:
+        self._ray.kill(worker.actor)
+
+    def receive(self, workers: list[_Actor], timeout_s: float) -> Iterator[tuple[_Actor, Message]]:
+        assert self._head is not None
+        by_pending = {worker.pending[0]: worker for worker in workers if worker.pending}
+        ready, _ = self._ray.wait(list(by_pending), timeout=timeout_s)
+        if not ready and not _answers(self._head):
+            raise ExecutorLostError(
+                f"the head of the cluster, {self._head[0]}:{self._head[1]}, does not answer",
+                hint="what was reported is in the store; run the same command again",
+            )  # fmt: skip
+        for pending in ready:
+            worker = by_pending[pending]
+            yield worker, self._message(worker, pending)
+
+    def _message(self, worker: _Actor, pending: Any) -> Message:
+        ray = self._ray
+        try:
+            is_job = isinstance(pending, ray.ObjectRefGenerator)
+            message = ray.get(next(pending) if is_job else pending)
+        except (ray.exceptions.RayError, StopIteration) as wrong:
+            worker.pending.clear()
+            return Gone(_first_line(wrong))
+        if not isinstance(message, Reported):
+            worker.pending.clear()
+        return message
+
+    def close(self) -> None:
+        if self._ray is not None:
+            self._ray.shutdown()
+            os.environ.clear()
+            os.environ.update(self._environment)
+            _read_environment()
+        if self._made is not None:
+            shutil.rmtree(self._made, ignore_errors=True)
+
+
+def _read_environment() -> None:
+    """Ray caches the token and its mode; a second cluster of this process has others."""
+    raylet = import_module("ray._raylet")
+    raylet.Config.initialize("")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _first_line(wrong: BaseException) -> str:
+    return f"{type(wrong).__name__}: {str(wrong).partition(chr(10))[0]}"
+
+
+def _short_folder(parent: Path | None) -> Path:
+    """A new folder whose path leaves room for Ray's sockets. Raises ExecutorError."""
+    made = Path(tempfile.mkdtemp(prefix="ray", dir=parent))
+    if len(str(made)) > LONGEST_FOLDER:
+        made.rmdir()
+        raise ExecutorError(
+            f"the path of {made.parent} is too long for Ray's sockets",
+            expected=f"at most {LONGEST_FOLDER - len(made.name) - 1} characters",
+            hint="set TMPDIR to a folder with a shorter path",
+        )  # fmt: skip
+    return made
+
+
+class RayWorker:
+    """An actor: its release, and one job at a time as a stream of messages."""
+
+    def __init__(self, preload: str) -> None:
+        if preload:
+            import_module(preload)
+
+    def release(self) -> Ready:
+        return Ready(release())
+
+    def run(self, job: Job, limits: Limits) -> Iterator[Event]:
+        """Reports as they come, then the end. The job runs in a thread of its own."""
+        messages: SimpleQueue[Event] = SimpleQueue()
+
+        def report(value: Any) -> None:
+            messages.put(Reported(job.key, value, ""))
+
+        thread = threading.Thread(
+            target=lambda: messages.put(execute(job, limits, report, "")), daemon=True
+        )
+        thread.start()
+        while True:
+            message = messages.get()
+            yield message
+            if isinstance(message, (Finished, Failed)):
+                return

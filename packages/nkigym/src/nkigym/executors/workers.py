@@ -1,0 +1,212 @@
+"""Jobs on workers that may be lost: a queue, a job per worker, limits of time, a second run.
+
+What a worker is, a pool or a cluster decides: `Fleet` starts workers and receives their messages.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, NamedTuple, Protocol, Self
+
+from nkigym.executors.execution import poisoned, release, time_expired
+from nkigym.executors.protocol import (
+    LOST_LIMIT,
+    Event,
+    ExecutorError,
+    ExecutorLostError,
+    Failed,
+    Finished,
+    Job,
+    Limits,
+    Reported,
+    Watch,
+    WorkerLost,
+    WorkerVersionError,
+)
+
+START_LIMIT = 3
+"""So many workers in a row may end before they are ready."""
+WAIT_S = 1.0
+"""How long a wait for messages is at most."""
+
+
+class Ready(NamedTuple):
+    """A worker that can take jobs: the release that it runs."""
+
+    release: str
+
+
+class Gone(NamedTuple):
+    """A worker that has ended."""
+
+    what: str
+
+
+Message = Ready | Gone | Event
+
+
+class Handle(Protocol):
+    """A worker of a fleet."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Fleet(Protocol):
+    """Starts, stops and hears workers."""
+
+    def start(self, number: int) -> Any: ...
+
+    def send(self, worker: Any, job: Job, limits: Limits) -> None: ...
+
+    def stop(self, worker: Any) -> None:
+        """At once, with everything that it has started."""
+        ...
+
+    def receive(self, workers: list[Any], timeout_s: float) -> Iterable[tuple[Any, Message]]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Worker:
+    handle: Any
+    name: str
+    is_ready: bool = False
+    job: Job | None = None
+    deadline: float = inf
+
+
+@dataclass(slots=True)
+class WorkerExecutor:
+    """An executor over a fleet of `jobs` workers."""
+
+    name: str
+    fleet: Fleet
+    jobs: int
+    limits: Limits = field(default_factory=Limits)
+    startup_s: float = 0.0
+    _workers: list[_Worker] = field(default_factory=list)
+    _queue: deque[Job] = field(default_factory=deque)
+    _lost: Counter[str] = field(default_factory=Counter)
+    _started: int = 0
+    _not_ready: int = 0
+    _began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1:
+            raise ExecutorError("no worker is allowed", expected="1 job or more at a time")
+
+    def __enter__(self) -> Self:
+        self._began = time.monotonic()
+        try:
+            for _ in range(self.jobs):
+                self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            self.fleet.stop(worker.handle)
+        self._workers.clear()
+        self.fleet.close()
+
+    def submit(self, job: Job) -> None:
+        self._queue.append(job)
+
+    def cancel(self, key: str) -> None:
+        self._queue = deque(job for job in self._queue if job.key != key)
+        for worker in list(self._workers):
+            if worker.job is not None and worker.job.key == key:
+                self._replace(worker)
+
+    def warm(self) -> None:
+        """Wait until every worker is ready."""
+        while not all(worker.is_ready for worker in self._workers):
+            self._receive(lambda event: None)
+
+    def run(self, watch: Watch) -> None:
+        while self._queue or any(worker.job for worker in self._workers):
+            self._assign()
+            self._receive(watch)
+            self._expire(watch)
+
+    # -- workers ----------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self._started += 1
+        handle = self.fleet.start(self._started)
+        self._workers.append(_Worker(handle, f"worker {self._started}"))
+
+    def _replace(self, worker: _Worker) -> None:
+        self.fleet.stop(worker.handle)
+        self._workers.remove(worker)
+        self._start()
+
+    def _assign(self) -> None:
+        for worker in self._workers:
+            if worker.is_ready and worker.job is None and self._queue:
+                worker.job = self._queue.popleft()
+                worker.deadline = time.monotonic() + self.limits.seconds
+                self.fleet.send(worker.handle, worker.job, self.limits)
+
+    def _expire(self, watch: Watch) -> None:
+        now = time.monotonic()
+        for worker in list(self._workers):
+            if worker.job is not None and now >= worker.deadline:
+                job = worker.job
+                self._replace(worker)
+                watch(time_expired(job, self.limits, worker.name))
+
+    def _receive(self, watch: Watch) -> None:
+        by_handle = {id(worker.handle): worker for worker in self._workers}
+        soonest = min(worker.deadline for worker in self._workers) - time.monotonic()
+        handles = [worker.handle for worker in self._workers]
+        for handle, message in self.fleet.receive(handles, max(0.0, min(WAIT_S, soonest))):
+            worker = by_handle[id(handle)]
+            if worker in self._workers:  # an earlier message may have ended it
+                self._handle(worker, message, watch)
+
+    def _handle(self, worker: _Worker, message: Message, watch: Watch) -> None:
+        match message:
+            case Ready(found):
+                self._ready(worker, found)
+            case Gone(what):
+                self._gone(worker, what, watch)
+            case Reported(key, value):
+                watch(Reported(key, value, worker.name))
+            case Finished() | Failed():
+                worker.job, worker.deadline = None, inf
+                del self._lost[message.key]
+                watch(message._replace(worker=worker.name))
+
+    def _ready(self, worker: _Worker, found: str) -> None:
+        if found != release():
+            raise WorkerVersionError(
+                f"{worker.name} runs another version", expected=release(), got=found,
+                hint="install the same version on every machine",
+            )  # fmt: skip
+        worker.is_ready, self._not_ready = True, 0
+        self.startup_s = max(self.startup_s, time.monotonic() - self._began)
+
+    def _gone(self, worker: _Worker, what: str, watch: Watch) -> None:
+        self._not_ready += not worker.is_ready
+        if self._not_ready >= START_LIMIT:
+            raise ExecutorLostError(f"{START_LIMIT} workers in a row have ended at their start",
+                got=what)  # fmt: skip
+        job = worker.job
+        self._replace(worker)
+        watch(WorkerLost(None if job is None else job.key, what, worker.name))
+        if job is None:
+            return
+        self._lost[job.key] += 1
+        if self._lost[job.key] >= LOST_LIMIT:
+            watch(poisoned(job, what, worker.name))
+        else:
+            self._queue.appendleft(job)

@@ -1,0 +1,144 @@
+"""A sweep's run: which tasks are done, the jobs of the others, rows as they come."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nkigym.executors import (
+    Event,
+    Executor,
+    Failed,
+    Finished,
+    Job,
+    Reported,
+    WorkerLost,
+)
+from nkigym.store import Store
+from nkigym.sweeps.jobs import FUNCTION, Results, TaskPayload, Value
+from nkigym.sweeps.tasks import SweepTask
+from nkigym.tuning import Tuned
+
+Row = dict[str, Any]
+"""A task's result as plain values; `status` is "ok", or why there is not a result."""
+
+
+@dataclass(slots=True)
+class Sweep:
+    """The tasks, a row of each that has ended, and figures of the run."""
+
+    tasks: Sequence[SweepTask]
+    rows: dict[str, Row] = field(default_factory=dict)
+    tuned: dict[str, Tuned] = field(default_factory=dict)
+    """Winners that this run has found, by key."""
+    resumed: int = 0
+    executor: str = ""
+    startup_s: float = 0.0
+    seconds: float = 0.0
+    results: int = 0
+    """Results that jobs have reported."""
+    shares: Counter[str] = field(default_factory=Counter)
+    """Jobs that each worker has finished."""
+    busy_s: Counter[str] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
+    """Why workers were lost."""
+    logs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ordered(self) -> list[Row]:
+        """The rows in the order of the tasks."""
+        keys = dict.fromkeys(task.key() for task in self.tasks)
+        return [self.rows[key] for key in keys if key in self.rows]
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.ordered) == len(self.tasks) and all(
+            row["status"] == "ok" for row in self.ordered
+        )
+
+
+Watcher = Callable[[Sweep], None]
+
+
+def run_sweep(
+    tasks: Sequence[SweepTask], executor: Executor, store: Path, watcher: Watcher | None = None
+) -> Sweep:
+    """Tune every task that the store has not finished; results are in the store when they are
+    counted.
+
+    Raises StoreError where the store cannot take a result, and what the executor raises.
+    """
+    sweep, began = Sweep(tasks, executor=executor.name), time.monotonic()
+    by_key = {task.key(): task for task in tasks}
+    with Store(store) as opened:
+        done = opened.finished()
+        sweep.rows = {key: done[key]["row"] for key in by_key if key in done}
+        sweep.resumed = len(sweep.rows)
+        todo = {key: task for key, task in by_key.items() if key not in done}
+        if todo:
+            with executor:
+                for key, task in todo.items():
+                    executor.submit(Job(key, FUNCTION, TaskPayload(task, store.resolve())))
+                executor.run(_Collector(sweep, todo, opened, watcher))
+        sweep.startup_s, sweep.seconds = executor.startup_s, time.monotonic() - began
+    return sweep
+
+
+@dataclass(slots=True)
+class _Collector:
+    """Stores what jobs report, then counts it."""
+
+    sweep: Sweep
+    tasks: dict[str, SweepTask]
+    store: Store
+    watcher: Watcher | None
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Reported(_, Results(problem, results)):
+                self.store.add(problem, results)
+                self.sweep.results += len(results)
+            case Finished(key, value, worker, seconds):
+                self._finished(key, value)
+                self._count(worker, seconds)
+            case Failed(key, kind, what, log, worker, seconds):
+                self.sweep.rows[key] = {**_named(self.tasks[key]), "status": f"{kind}: {what}"}
+                self.sweep.logs[key] = log
+                self._count(worker, seconds)
+            case WorkerLost(key, what, worker):
+                about = f", running {self.tasks[key].label}" if key else ""
+                self.sweep.lost.append(f"{worker}: {what}{about}")
+        if self.watcher is not None:
+            self.watcher(self.sweep)
+
+    def _finished(self, key: str, value: Value) -> None:
+        tuned = value.tuned
+        if tuned.report.stopped == "interrupted":
+            raise KeyboardInterrupt
+        row = {**_named(self.tasks[key]), **_figures(tuned), "status": "ok"}
+        self.store.add_run(value.problem, {**tuned.report.to_json(), "job": key, "row": row})
+        self.sweep.rows[key], self.sweep.tuned[key] = row, tuned
+
+    def _count(self, worker: str, seconds: float) -> None:
+        self.sweep.shares[worker] += 1
+        self.sweep.busy_s[worker] += seconds  # pyrefly: ignore
+
+
+def _named(task: SweepTask) -> Row:
+    return {
+        "function": task.function.rpartition(":")[2], "specs": list(task.specs),
+        "target": task.target, "nki": task.nki, "strategy": task.strategy, "seed": task.seed,
+    }  # fmt: skip
+
+
+def _figures(tuned: Tuned) -> Row:
+    report = tuned.report
+    return {
+        "root_ns": report.root_ns, "best_ns": report.best_ns, "speedup": tuned.speedup,
+        "binding": tuned.binding, "ratio": tuned.ratio, "candidates": report.candidates,
+        "steps": len(tuned.schedule),
+    }  # fmt: skip

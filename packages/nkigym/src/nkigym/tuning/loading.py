@@ -1,0 +1,43 @@
+"""What a name on a command line or in a sweep file refers to, with its specs in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from neuroncore.commands.function import find_function, parse_name
+from neuroncore.errors import LaunchError
+from neuroncore.program import Program, parse_program
+from nkigym.tiles import TileProgram, parse_tiles
+
+
+def load_kernel(
+    name: str, specs: Sequence[str], target: str | None = None, nki: str | None = None
+) -> tuple[Program | TileProgram | Callable[..., Any], list[Any]]:
+    """The function, kernel or program that `name` refers to, and its specs in order."""
+    file = Path(name)
+    if ":" not in name and file.is_file() and file.suffix != ".py":
+        try:
+            text = file.read_text("utf-8")
+        except UnicodeDecodeError:
+            raise LaunchError(f"{file} holds no text") from None
+        return (parse_tiles(text) if text.startswith("def ") else parse_program(text, name)), [
+            *specs
+        ]
+    from nkigen_lite.cli.function import match_specs
+
+    with _language(target, nki):
+        function = find_function(parse_name(name))
+    return function, list(match_specs(function, specs))
+
+
+def _language(target: str | None, nki: str | None) -> AbstractContextManager[Any]:
+    """For files that import nki; a vendor's package that is installed stays what they get."""
+    from nki_runtime import ShadowError, use
+
+    try:
+        return use(nki=nki, target=target)
+    except ShadowError:
+        return nullcontext()

@@ -1,0 +1,53 @@
+"""Jobs that tests run, by name: `JOBS + "square"`."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+JOBS = f"{__file__}:"
+
+
+def square(payload, report):
+    report(payload)
+    return payload * payload
+
+
+def slow_square(payload, report):
+    time.sleep(0.01)
+    return square(payload, report)
+
+
+def hang(payload, report):
+    time.sleep(600)
+
+
+def fail(payload, report):
+    raise ValueError(f"{payload} is wrong")
+
+
+def allocate(payload, report):
+    return len(bytearray(payload))
+
+
+def die(payload, report):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_first(payload, report):
+    """Dies the first time that it runs; `payload` is a folder."""
+    report("begun")
+    with contextlib.suppress(FileExistsError):
+        (Path(payload) / "ran").mkdir()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "ran again"
+
+
+def hang_with_child(payload, report):
+    """Starts a process that does not end, and writes its id to `payload`."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    Path(payload).write_text(f"{os.getpid()} {child.pid}")
+    time.sleep(600)

@@ -1,0 +1,199 @@
+"""One protocol, three executors."""
+
+import time
+from pathlib import Path
+
+import pytest
+from packages.nkigym.tests.executor_jobs import JOBS
+
+from nkigym.executors import (
+    ExecutorError,
+    ExecutorLostError,
+    Failed,
+    Finished,
+    InProcess,
+    Job,
+    Limits,
+    Reported,
+    WorkerLost,
+    WorkerVersionError,
+    pool,
+    ray_cluster,
+)
+from nkigym.executors import workers as workers_module
+
+LIMITS = Limits(seconds=2.0, num_bytes=200 << 20)
+MAKERS = {
+    "inprocess": lambda: InProcess(LIMITS),
+    "pool": lambda: pool(2, LIMITS),
+    "ray": lambda: ray_cluster("local", 2, LIMITS),
+}
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def executor(request):
+    if request.param == "ray":
+        pytest.importorskip("ray")
+    with MAKERS[request.param]() as executor:
+        yield executor
+
+
+with_workers = pytest.mark.parametrize("executor", ["pool", "ray"], indirect=True, scope="module")
+
+
+def events_of(executor, *jobs):
+    for job in jobs:
+        executor.submit(job)
+    events = []
+    executor.run(events.append)
+    return events
+
+
+def only(events, kind):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def test_every_job_has_its_value(executor):
+    events = events_of(executor, *(Job(f"{n}", JOBS + "square", n) for n in range(20)))
+
+    assert {e.key: e.value for e in only(events, Finished)} == {f"{n}": n * n for n in range(20)}
+
+
+def test_reports_come_before_the_value(executor):
+    reported, finished = events_of(executor, Job("a", JOBS + "square", 3))
+
+    assert reported[:2] == ("a", 3) and isinstance(reported, Reported)
+    assert finished[:2] == ("a", 9) and finished.seconds >= 0
+
+
+def test_an_error_is_an_event_with_its_log(executor):
+    (failed,) = events_of(executor, Job("a", JOBS + "fail", 7))
+
+    assert failed[:3] == ("a", "error", "ValueError: 7 is wrong")
+    assert "in fail\n" in failed.log
+
+
+def test_a_job_that_hangs_ends_at_its_limit_and_others_run(executor):
+    events = events_of(executor, Job("a", JOBS + "hang"), Job("b", JOBS + "square", 2))
+
+    assert [e[:3] for e in only(events, Failed)] == [("a", "time", "stopped after 2 s, its limit")]
+    assert [e.key for e in only(events, Finished)] == ["b"]
+
+
+def test_a_job_that_needs_too_much_memory_fails_alone(executor):
+    events = events_of(
+        executor, Job("a", JOBS + "allocate", 1 << 30), Job("b", JOBS + "allocate", 1 << 20)
+    )
+
+    assert [e[:3] for e in only(events, Failed)] == [("a", "memory", "exceeds 200 MiB")]
+    assert [e[:2] for e in only(events, Finished)] == [("b", 1 << 20)]
+
+
+def test_a_cancelled_job_has_no_more_events(executor):
+    executor.submit(Job("a", JOBS + "square", 2))
+    executor.cancel("a")
+
+    assert [e.key for e in only(events_of(executor, Job("b", JOBS + "square", 2)), Finished)] == [
+        "b"
+    ]
+
+
+@with_workers
+def test_a_running_job_is_cancelled_from_an_event(executor):
+    for job in (Job("a", JOBS + "hang"), Job("b", JOBS + "square", 2)):
+        executor.submit(job)
+    events = []
+
+    def watch(event):
+        events.append(event)
+        if isinstance(event, Finished):
+            executor.cancel("a")
+
+    executor.run(watch)
+
+    assert [e[:2] for e in events] == [("b", 2), ("b", 4)]
+
+
+@with_workers
+def test_the_job_of_a_lost_worker_runs_again(executor, tmp_path):
+    events = events_of(executor, Job("a", JOBS + "die_first", str(tmp_path)))
+
+    assert [e.key for e in only(events, WorkerLost)] == ["a"]
+    assert [e[:2] for e in only(events, Finished)] == [("a", "ran again")]
+
+
+@with_workers
+def test_a_job_that_ends_two_workers_is_not_run_again(executor):
+    events = events_of(executor, Job("a", JOBS + "die"), Job("b", JOBS + "square", 2))
+
+    assert [e[:2] for e in only(events, Failed)] == [("a", "poisoned")]
+    assert only(events, Failed)[0].what.startswith("ended 2 workers: ")
+    assert len(only(events, WorkerLost)) == 2
+    assert [e.key for e in only(events, Finished)] == ["b"]
+
+
+def test_a_pool_ends_with_all_that_its_jobs_have_started(tmp_path):
+    with pool(1) as executor:
+        executor.submit(Job("a", JOBS + "hang_with_child", str(tmp_path / "ids")))
+        executor.submit(Job("b", JOBS + "square", 2))
+        executor.limits = Limits(1.0)
+        executor.run(lambda event: None)
+
+    ids = (tmp_path / "ids").read_text().split()
+    assert len(ids) == 2
+    assert not [number for number in ids if is_running(number)]
+
+
+def is_running(number: str) -> bool:
+    """Whether a process does anything; one that has ended may wait for its parent."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.parametrize("limits", [{"seconds": 0}, {"num_bytes": -1}])
+def test_a_limit_that_allows_nothing_is_rejected(limits):
+    with pytest.raises(ExecutorError, match="is not positive"):
+        Limits(**limits)
+
+
+def test_no_worker_is_rejected():
+    with pytest.raises(ExecutorError, match="no worker is allowed"):
+        pool(0)
+
+
+@pytest.mark.parametrize(
+    ("address", "what"), [("127.0.0.1:9", "does not answer"), ("nowhere", "is not an address")]
+)
+def test_an_address_without_a_cluster_is_rejected_before_work_begins(address, what):
+    pytest.importorskip("ray")
+    with pytest.raises(ExecutorError, match=what):
+        ray_cluster(address, 1)
+
+
+def test_absent_ray_names_the_extra(monkeypatch):
+    monkeypatch.setattr("nkigym.executors.ray_actors.find_spec", lambda name: None)
+
+    with pytest.raises(ExecutorError, match=r"pip install 'nkigym\[ray\]'"):
+        ray_cluster("local", 1)
+
+
+def test_a_worker_of_another_version_is_reported(monkeypatch):
+    monkeypatch.setattr(workers_module, "release", lambda: "nkigym 99")
+
+    with pytest.raises(WorkerVersionError, match="nkigym 99"), pool(1) as executor:
+        events_of(executor, Job("a", JOBS + "square", 2))
+
+
+def test_workers_that_do_not_start_end_the_run():
+    executor = pool(1, preload="no_such_module")
+
+    with pytest.raises(ExecutorLostError, match="exit code 1"), executor:
+        events_of(executor, Job("a", JOBS + "square", 2))

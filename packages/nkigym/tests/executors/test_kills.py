@@ -1,0 +1,38 @@
+"""Kills at random moments: every job has one value, and no process is left."""
+
+import os
+import signal
+from random import Random
+
+import pytest
+from packages.nkigym.tests.executor_jobs import JOBS
+
+from nkigym.executors import Finished, Job, WorkerLost, pool
+
+SEED = 29
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(40, marks=pytest.mark.thorough)])
+def test_killed_workers_lose_no_value_and_repeat_none(kills):
+    random = Random(SEED)
+    jobs = [Job(f"{n}", JOBS + "slow_square", n) for n in range(40 * kills)]
+    moments = set(random.sample(range(len(jobs)), kills))
+    events = []
+
+    with pool(2) as executor:
+
+        def watch(event):
+            events.append(event)
+            if isinstance(event, Finished) and int(event.key) in moments:
+                moments.remove(int(event.key))
+                victim = random.choice(executor._workers).handle
+                os.kill(victim.process.pid, signal.SIGKILL)
+
+        for job in jobs:
+            executor.submit(job)
+        executor.run(watch)
+
+    values = [event[:2] for event in events if isinstance(event, Finished)]
+    assert len(values) == len(jobs), f"seed {SEED}"
+    assert dict(values) == {f"{n}": n * n for n in range(len(jobs))}
+    assert 0 < sum(isinstance(event, WorkerLost) for event in events) <= kills

@@ -1,0 +1,215 @@
+"""Sweeps: files that are rejected, runs that are resumed, one table on any executor."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+from packages.nkigym.tests import tuning_kernels
+
+from nkigym.executors import InProcess, pool, ray_cluster
+from nkigym.store import Store, StoreFullError
+from nkigym.sweeps import SweepFileError, read_sweep, run_sweep
+
+FILE = Path(tuning_kernels.__file__)
+TASKS = f"""
+[sweep]
+budget = 15
+seeds = [0, 1]
+
+[[function]]
+name = "{FILE.name}:softmax"
+shapes = [["f32[256,128]"], ["f32[128,128]"]]
+
+[[function]]
+name = "{FILE.name}:two"
+shapes = [["f32[256,128]", "f32[256,128]"]]
+targets = ["trn2", "trn1"]
+budget = 10
+"""
+
+
+@pytest.fixture
+def sweep_file(tmp_path):
+    (tmp_path / FILE.name).write_text(FILE.read_text())
+    path = tmp_path / "sweep.toml"
+    path.write_text(TASKS)
+    return path
+
+
+def test_a_task_for_every_function_shape_target_and_seed(sweep_file):
+    tasks = read_sweep(sweep_file)
+
+    assert [(t.specs[0], t.target, t.seed, t.budget.candidates) for t in tasks] == [
+        ("f32[256,128]", "trn2", 0, 15), ("f32[256,128]", "trn2", 1, 15),
+        ("f32[128,128]", "trn2", 0, 15), ("f32[128,128]", "trn2", 1, 15),
+        ("f32[256,128]", "trn2", 0, 10), ("f32[256,128]", "trn2", 1, 10),
+        ("f32[256,128]", "trn1", 0, 10), ("f32[256,128]", "trn1", 1, 10),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[sweep", "is not TOML"),
+        ("[sweep]\nbudget = 1", "names no function"),
+        ("[sweep]\nbudgets = 1", r"\[sweep\] of .* has an unknown field 'budgets'.*budget"),
+        ("[[function]]\nname = 'a.py:f'\nsize = 1", "unknown field 'size'"),
+        ("[[function]]\nname = 'a.py:f'", "lacks a name or shapes"),
+        ("[[function]]\nname = 1", "'name' of .* has a wrong type"),
+        ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nbudget = '0s'", "allows nothing"),
+        ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nbudget = '90s'", "contradicts"),
+        ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nstrategy = 'deam'", "'beam'"),
+        ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nseeds = [-1]", "is not 0 or more"),
+        ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nnki = '0.1'", "NKI 0.1"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_rejected_before_work_begins(tmp_path, text, what):
+    path = tmp_path / "sweep.toml"
+    path.write_text(text)
+
+    with pytest.raises(Exception, match=f"(?s){what}"):
+        read_sweep(path, limit_s=60)
+
+
+def test_a_file_that_is_absent_is_rejected(tmp_path):
+    with pytest.raises(SweepFileError, match="No such file"):
+        read_sweep(tmp_path / "none.toml")
+
+
+def test_rows_are_the_same_on_any_executor(sweep_file, tmp_path):
+    pytest.importorskip("ray")
+    tasks = read_sweep(sweep_file)
+    executors = {"one": InProcess(), "pool": pool(2), "ray": ray_cluster("local", 2)}
+
+    sweeps = [run_sweep(tasks, e, tmp_path / f"{name}.db") for name, e in executors.items()]
+
+    assert all(sweep.is_complete for sweep in sweeps)
+    assert sweeps[0].ordered == sweeps[1].ordered == sweeps[2].ordered
+    kernels = [{key: t.source for key, t in sweep.tuned.items()} for sweep in sweeps]
+    assert kernels[0] == kernels[1] == kernels[2]
+
+
+def test_what_is_finished_is_not_tuned_again(sweep_file, tmp_path):
+    tasks = read_sweep(sweep_file)
+    first = run_sweep(tasks[:3], InProcess(), tmp_path / "found.db")
+
+    again = run_sweep(tasks, InProcess(), tmp_path / "found.db")
+
+    assert (again.resumed, len(again.tuned)) == (3, 5)
+    assert again.ordered[:3] == first.ordered
+    assert run_sweep(tasks, InProcess(), tmp_path / "found.db").resumed == 8
+
+
+def test_a_function_that_was_edited_is_tuned_again(sweep_file, tmp_path):
+    run_sweep(read_sweep(sweep_file)[:1], InProcess(), tmp_path / "found.db")
+    (tmp_path / FILE.name).write_text(FILE.read_text() + "\n# edited\n")
+
+    assert run_sweep(read_sweep(sweep_file)[:1], InProcess(), tmp_path / "found.db").resumed == 0
+
+
+def test_a_function_without_a_kernel_is_a_row_with_its_reason(sweep_file, tmp_path):
+    (tmp_path / FILE.name).write_text("def two(x, y):\n    raise ValueError('no')\n")
+
+    sweep = run_sweep(read_sweep(sweep_file)[4:5], InProcess(), tmp_path / "found.db")
+
+    assert sweep.ordered[0]["status"].startswith("error: ")
+    assert not sweep.is_complete
+    assert run_sweep(read_sweep(sweep_file)[4:5], InProcess(), tmp_path / "found.db").resumed == 0
+
+
+def test_a_full_store_ends_the_run_and_its_workers(sweep_file, tmp_path, monkeypatch):
+    def full(*_):
+        raise StoreFullError("no room for more")
+
+    monkeypatch.setattr(Store, "add", full)
+    executor = pool(2)
+
+    with pytest.raises(StoreFullError, match="no room"):
+        run_sweep(read_sweep(sweep_file), executor, tmp_path / "found.db")
+    assert executor._workers == []
+
+
+def command(*words):
+    return [sys.executable, "-c", "from nkigym.cli import main; raise SystemExit(main())", *words]
+
+
+def started(sweep_file, store, *options):
+    return subprocess.Popen(
+        command("sweep", str(sweep_file), "--store", str(store), *options),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def stored_rows(store):
+    """Reports of finished jobs, as another process sees them."""
+    if not store.exists():
+        return 0
+    try:
+        with sqlite3.connect(store) as opened:
+            return opened.execute("SELECT count(*) FROM runs").fetchone()[0]
+    except sqlite3.Error:
+        return 0
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def descendants(number):
+    """Processes below one, by their parents."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = stat.read_text().rpartition(")")[2].split()[1]
+        except OSError:
+            continue
+        if int(parent) == number:
+            child = int(stat.parent.name)
+            found += [child, *descendants(child)]
+    return found
+
+
+def test_ctrl_c_leaves_no_process(sweep_file, tmp_path):
+    store = tmp_path / "found.db"
+    run = started(sweep_file, store, "--jobs", "2")
+    wait_for(lambda: stored_rows(store))
+    workers = descendants(run.pid)
+
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=60)
+
+    assert run.returncode == 130
+    assert len(workers) >= 2
+    assert not [number for number in workers if Path(f"/proc/{number}").exists()]
+
+
+def kill_after(sweep_file, store, seconds):
+    """Start a sweep, kill its driver, wait for its workers to end; the number of stored rows."""
+    with started(sweep_file, store, "--jobs", "2") as run:
+        wait_for(lambda: len(descendants(run.pid)) >= 2 or run.poll() is not None)
+        time.sleep(seconds)
+        workers = descendants(run.pid)
+        run.kill()
+        run.communicate(timeout=60)
+    wait_for(lambda: not any(Path(f"/proc/{n}").exists() for n in workers), 10)
+    return stored_rows(store)
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(40, marks=pytest.mark.thorough)])
+def test_a_run_whose_driver_is_killed_is_resumed(sweep_file, tmp_path, kills):
+    random, store = Random(29), tmp_path / "found.db"
+
+    counts = [kill_after(sweep_file, store, random.uniform(0.5, 2.5)) for _ in range(kills)]
+
+    assert counts == sorted(counts)
+    sweep = run_sweep(read_sweep(sweep_file), InProcess(), store)
+    assert sweep.is_complete and sweep.resumed == counts[-1]
+    assert stored_rows(store) == len(sweep.tasks)
