@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import re
 import runpy
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -51,3 +55,35 @@ def attention(page_of: PageOf) -> Path:
     shapes = (1, 64, 512), (1, 64, 512), (1, 512, 64)
     arrays = [rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in shapes]
     return page_of(Path("examples/beta2/attention.py"), "attention_kernel", *arrays, 0.125)
+
+
+def _data_of(file: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """The document of a page, and its columns as another program would read them."""
+    found = re.search(r'id="data">([^<]*)<', file.read_text("utf-8"))
+    assert found is not None
+    raw = zlib.decompress(base64.b64decode(found[1]))
+    magic, rest = raw[:12], raw[16:]
+    size = int.from_bytes(raw[12:16], "little")
+    assert magic == b"nki-scope 1\n"
+    document, rest = json.loads(rest[:size]), rest[size:]
+    lengths = dict(sorted(_references(document)))
+    columns, at = [], 0
+    for length in lengths.values():
+        planes = np.frombuffer(rest[at : at + 4 * length], np.uint8).reshape(4, length)
+        steps = (planes.astype(np.int64) * (256 ** np.arange(4))[:, None]).sum(0)
+        columns.append(np.cumsum(steps).astype(np.uint32).astype(np.int32))
+        at += 4 * length
+    assert at == len(rest)
+    return document, columns
+
+
+def _references(value: Any) -> list[tuple[int, int]]:
+    if isinstance(value, dict) and value.keys() == {"column", "length"}:
+        return [(value["column"], value["length"])]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [pair for part in inner for pair in _references(part)]
+
+
+@pytest.fixture
+def data_of() -> Callable[[Path], tuple[dict[str, Any], list[np.ndarray]]]:
+    return _data_of

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 import subprocess
 import sys
-import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,33 +32,6 @@ def too_large(x):
 """
 
 
-def data_of(file: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """The document of a page, and its columns as another program would read them."""
-    found = re.search(r'id="data">([^<]*)<', file.read_text("utf-8"))
-    assert found is not None
-    raw = zlib.decompress(base64.b64decode(found[1]))
-    magic, rest = raw[:12], raw[16:]
-    size = int.from_bytes(raw[12:16], "little")
-    assert magic == b"nki-scope 1\n"
-    document, rest = json.loads(rest[:size]), rest[size:]
-    lengths = dict(sorted(references(document)))
-    columns, at = [], 0
-    for length in lengths.values():
-        planes = np.frombuffer(rest[at : at + 4 * length], np.uint8).reshape(4, length)
-        steps = (planes.astype(np.int64) * (256 ** np.arange(4))[:, None]).sum(0)
-        columns.append(np.cumsum(steps).astype(np.uint32).astype(np.int32))
-        at += 4 * length
-    assert at == len(rest)
-    return document, columns
-
-
-def references(value: Any) -> list[tuple[int, int]]:
-    if isinstance(value, dict) and value.keys() == {"column", "length"}:
-        return [(value["column"], value["length"])]
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [pair for part in inner for pair in references(part)]
-
-
 def test_a_page_loads_nothing_from_anywhere(attention):
     text = attention.read_text("utf-8")
 
@@ -77,7 +46,7 @@ def test_a_page_of_the_attention_example_is_small(attention):
     assert attention.stat().st_size <= 400_000
 
 
-def test_bars_are_those_of_the_estimate(attention):
+def test_bars_are_those_of_the_estimate(attention, data_of):
     document, columns = data_of(attention)
     (kernel,) = document["kernels"]
     start, end = (columns[kernel["bars"][name]["column"]] for name in ("start", "end"))
@@ -88,7 +57,7 @@ def test_bars_are_those_of_the_estimate(attention):
     assert path.sum() / kernel["perNs"] == kernel["totalNs"]
 
 
-def test_every_instruction_has_its_line(attention):
+def test_every_instruction_has_its_line(attention, data_of):
     document, _ = data_of(attention)
 
     for call in document["kernels"][0]["calls"]:
@@ -96,7 +65,7 @@ def test_every_instruction_has_its_line(attention):
         assert call["instruction"] in document["files"][file]["lines"][line - 1]
 
 
-def test_the_most_that_memory_holds_is_what_lives_then(attention):
+def test_the_most_that_memory_holds_is_what_lives_then(attention, data_of):
     document, columns = data_of(attention)
     for memory in document["kernels"][0]["memory"].values():
         held = columns[memory["held"]["column"]]
@@ -114,7 +83,7 @@ def test_names_with_html_are_text(page_of):
     assert "<b>&load" not in text
 
 
-def test_a_kernel_that_raises_is_shown_until_there(page_of, tmp_path):
+def test_a_kernel_that_raises_is_shown_until_there(page_of, tmp_path, data_of):
     with pytest.raises(KernelError):
         page_of(COPY, "too_large", np.ones((128, 64), np.float32))
 
@@ -124,7 +93,7 @@ def test_a_kernel_that_raises_is_shown_until_there(page_of, tmp_path):
     assert "dma_copy" in document["errors"][0]
 
 
-def test_nki_run_writes_the_page_with_findings(tmp_path):
+def test_nki_run_writes_the_page_with_findings(tmp_path, data_of):
     script = tmp_path / "script.py"
     script.write_text(COPY + "import numpy as np; copy(np.ones((128, 64), np.float32))\n")
     file = tmp_path / "page.html"

@@ -13,7 +13,7 @@ from neuroncore.machine.observe import watched_by
 from neuroncore.timeline import Timeline
 from nki_runtime.trace import LaunchRecorder
 from nki_scope.document import Columns, Sources, html_page
-from nki_scope.sections import instances_of, kernel_section, memory_section
+from nki_scope.sections import advice_section, instances_of, kernel_section, memory_section
 
 
 class Reporter:
@@ -67,6 +67,7 @@ class Reporter:
         return {
             **kernel_section(timeline, instances, columns, self._sources),
             "memory": memory_section(timeline, instances, columns),
+            "advice": advice_section(timeline, self._sources),
         }
 
     def _finding(self, finding: Finding) -> dict[str, Any]:

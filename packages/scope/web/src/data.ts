@@ -13,8 +13,9 @@ export interface Kernel<T = Int32Array> {
   bottleneck: string; peaks: { tflops: number; hbm: number }; launches: number; summary: string;
   lanes: Record<string, { busy: number; stalls: Record<string, number> }>;
   calls: Call[]; kinds: string[]; causes: string[]; laneNames: string[]; repeats: number[][];
-  bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>;
+  bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[];
 }
+export interface Advice { title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
 export interface Finding { label: string; severity: string; text: string; message: string; cure: string | null; count: number; at: At }
 export interface SourceFile { path: string; lines: string[] }
 export interface Document { command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; files: SourceFile[] }

@@ -1,8 +1,11 @@
 // Builds the page: tabs of views over one selection.
+import { advice } from "./advice.ts";
 import { type Document, inflate, parse } from "./data.ts";
 import { bytes, el, percent, time } from "./dom.ts";
 import { findings } from "./findings.ts";
+import { memory } from "./memory.ts";
 import { Selection } from "./model.ts";
+import { roofline } from "./roofline.ts";
 import { SourceView } from "./source.ts";
 import { TimelineView } from "./timeline.ts";
 
@@ -10,8 +13,16 @@ type View = (selection: Selection) => HTMLElement;
 const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
   ["Timeline", (s) => new TimelineView(s.now, s).root, (d) => d.kernels.length > 0],
   ["Source", (s) => new SourceView(s.now, s).root, (d) => d.kernels.length > 0],
+  ["Memory", (s) => memory(s.now), (d) => d.kernels.length > 0],
+  ["Roofline", (s) => roofline(s.now), (d) => d.kernels.length > 0],
+  ["Advice", (s) => advice(s, open), (d) => d.kernels.length > 0],
   ["Findings", (s) => findings(s.document), () => true],
 ];
+
+/** Shows the view of that name. */
+function open(name: string): void {
+  for (const tab of document.querySelectorAll<HTMLElement>("[role=tab]")) if (tab.textContent === name) { tab.click(); tab.focus(); }
+}
 
 function head(selection: Selection): HTMLElement {
   const d = selection.document;

@@ -51,13 +51,13 @@ def memory_section(
             "bytes": size, "unit": unit,
             "time": columns.add([round(time * per_ns) for time, _ in occupied[space.name]]),
             "held": columns.add([held for _, held in occupied[space.name]]),
-            **_buffers([life for life in lives if life.buffer.space is space], columns),
+            **_buffers([life for life in lives if life.buffer.space is space], unit, columns),
         }
         for space, (size, unit) in zip(SPACES, sizes, strict=True)
     }  # fmt: skip
 
 
-def _buffers(lives: Sequence[Life], columns: Columns) -> dict[str, Any]:
+def _buffers(lives: Sequence[Life], unit: int, columns: Columns) -> dict[str, Any]:
     buffers = {id(life.buffer): life.buffer for life in lives}
     numbers = {key: number for number, key in enumerate(buffers)}
     return {
@@ -69,7 +69,7 @@ def _buffers(lives: Sequence[Life], columns: Columns) -> dict[str, Any]:
             "buffer": columns.add([numbers[id(life.buffer)] for life in lives]),
             "start": columns.add(map(attrgetter("start"), lives)),
             "end": columns.add(map(attrgetter("end"), lives)),
-            "address": columns.add(_addresses(lives)),
+            "address": columns.add(_addresses(lives, unit)),
         },
     }
 
@@ -106,23 +106,24 @@ def _executed(body: tuple[Statement, ...]) -> Iterator[Allocate | Call]:
 def _times(
     timeline: Timeline, instances: Sequence[int], per_ns: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """When each instruction starts and when its result is there, in ticks."""
+    """When each instruction accesses its operands and when its result is there, in ticks."""
     bars = timeline.bars
     if not bars:
         return np.zeros(0, int), np.zeros(0, int)
     first = np.flatnonzero(np.diff(np.asarray(instances), prepend=-1))
-    starts = np.array([round(bar.start_ns * per_ns) for bar in bars])
+    busy_ns = (bar.end_ns if bar.kind == "table_load" else bar.start_ns for bar in bars)
+    starts = np.array([round(start * per_ns) for start in busy_ns])
     ends = np.array([round(bar.end_ns * per_ns) for bar in bars])
     return np.minimum.reduceat(starts, first), np.maximum.reduceat(ends, first)
 
 
-def _addresses(lives: Sequence[Life]) -> list[int]:
-    """The byte in each partition where a buffer is drawn."""
+def _addresses(lives: Sequence[Life], unit: int) -> list[int]:
+    """The byte in each partition where a buffer is drawn, in whole units."""
     placed: list[int] = [0] * len(lives)
     present: list[tuple[int, int, int]] = []  # address, behind, end
     for number in sorted(range(len(lives)), key=lambda n: (lives[n].start, lives[n].end)):
         life = lives[number]
-        size = life.buffer.free_bytes
+        size = -(-life.buffer.free_bytes // unit) * unit
         present = [other for other in present if other[2] > life.start]
         fixed = life.buffer.address
         placed[number] = address = _lowest(present, size) if fixed is None else fixed[1]

@@ -1,0 +1,275 @@
+"""Advice: what the model gains where one cause of waiting is taken away, the largest gain first.
+
+Each entry was measured: the program, or the constants of the model, were changed as its
+`experiment` states, and the timeline was played again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+from math import inf
+from typing import Any
+
+from neuroncore.enums import DgeMode, Engine, MemorySpace
+from neuroncore.errors import KernelError
+from neuroncore.integers.affine import Affine
+from neuroncore.program import Call, Loop, Program, Statement, calls, map_accesses
+from neuroncore.timeline import Bar, Constants, Timeline, constants, estimate
+from nki_scope.document import Sources
+
+SMALL_BYTES = 64 * 1024
+"""Transfers of fewer bytes spend most of their time on fixed costs."""
+FIXED_COSTS = (
+    "DMA_START", "DMA_COMPLETION", "DMA_TO_CONSUMER", "DMA_DESCRIPTOR", "DMA_DESCRIPTOR_MIN",
+    "DMA_GAP", "DMA_STAGGER",
+)  # fmt: skip
+FEW_QUEUES = 4
+LEAST_GAIN = 0.01
+"""Share of the total below which a line is left out."""
+SHOWN_LINES = 3
+MOST_PLAYED = 50_000
+"""Micro-ops of a kernel beyond which no experiment is made."""
+EVACUATORS = (Engine.vector, Engine.scalar)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an experiment changes: constants that become 0, the mode, the program."""
+
+    zeros: tuple[str, ...] = ()
+    mode: str = "as_written"
+    program: Callable[[Program], Program] = lambda program: program
+
+    def after(self, before: Change) -> Change:
+        """Both."""
+        return Change(
+            (*before.zeros, *self.zeros), max(before.mode, self.mode),
+            lambda program: self.program(before.program(program)),
+        )  # fmt: skip
+
+    def total_ns(self, program: Program, values: Constants) -> float:
+        """The time of the changed program; infinite where it cannot be played."""
+        for name in self.zeros:
+            values = values.but(name, program.target, 0)
+        changed = self.program(program)
+        try:
+            return estimate(changed, mode=self.mode, constants=values, verified=True).total_ns
+        except KernelError:
+            return inf
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A cause of waiting, the calls that have it, and the experiment without it."""
+
+    title: str
+    text: str
+    experiment: str
+    calls: Sequence[Call]
+    change: Change
+    is_line: bool = False
+    """Whether it is one line of many: it is not combined with others."""
+
+
+def advice_section(timeline: Timeline, sources: Sources) -> list[dict[str, Any]]:
+    """The advice on a kernel as a document; none on a kernel that is too large to play again.
+
+    `gainNs` is the gain alone, `nextNs` the gain where the ones before have been followed.
+    """
+    if timeline.num_ops > MOST_PLAYED or not timeline.num_ops:
+        return []
+    program, values, least = timeline.program, constants(), LEAST_GAIN * timeline.total_ns
+    found = [(timeline.total_ns - entry.change.total_ns(program, values), entry)
+             for rule in RULES for entry in rule(timeline)]  # fmt: skip
+    section, before, reached = [], Change(), timeline.total_ns
+    for gain, entry in sorted(found, key=lambda pair: -pair[0]):
+        both = entry.change.after(before)
+        step = 0.0 if entry.is_line else reached - both.total_ns(program, values)
+        if entry.is_line and gain < least:
+            continue
+        if step > 0:
+            before, reached = both, reached - step
+        section.append(_document(entry, gain, step, sources))
+    return section
+
+
+def _document(entry: Advice, gain: float, step: float, sources: Sources) -> dict[str, Any]:
+    places = {str(call.origin): sources.at(call.origin) for call in entry.calls if call.origin}
+    return {
+        "title": entry.title, "text": entry.text, "experiment": entry.experiment,
+        "gainNs": gain, "nextNs": None if entry.is_line else step, "lines": list(places.values()),
+    }  # fmt: skip
+
+
+def _small_transfers(timeline: Timeline) -> Iterator[Advice]:
+    small = [bar for bar in timeline.bars if bar.queue is not None and bar.hbm_bytes < SMALL_BYTES]
+    if len(small) < 4:
+        return
+    average = sum(bar.hbm_bytes for bar in small) // len(small)
+    yield Advice(
+        "Transfers are small",
+        f"{len(small)} DMAs of fewer than {SMALL_BYTES} bytes move {average} bytes each on "
+        "average. Load or store several tiles with one dma_copy, with long contiguous runs.",
+        "the fixed costs of every transfer and descriptor are 0, the bandwidth is as it was",
+        _calls(small), Change(FIXED_COSTS),
+    )  # fmt: skip
+
+
+def _one_queue(timeline: Timeline) -> Iterator[Advice]:
+    transfers = [bar for bar in timeline.bars if bar.queue is not None]
+    counts = Counter(bar.queue for bar in transfers)
+    most = max(counts.values(), default=0)
+    if most < 4 or len(counts) > FEW_QUEUES:
+        return
+    yield Advice(
+        "Few queues issue the transfers",
+        f"{len(transfers)} DMAs share {len(counts)} queues, up to {most} on one, each after the "
+        "one before. Issue them from several dma_copy calls, so that more queues share them.",
+        "a queue issues its next transfer without waiting", _calls(transfers),
+        Change(("DMA_QUEUE_FLOOR",)),
+    )  # fmt: skip
+
+
+def _generators(timeline: Timeline) -> Iterator[Advice]:
+    found = [bar for bar in timeline.bars if bar.queue is not None
+             and bar.call.attrs.get("dge_mode") in (DgeMode.swdge, DgeMode.hwdge)]  # fmt: skip
+    if len(found) < 4:
+        return
+    yield Advice(
+        "Descriptors are generated one after the other",
+        f"{len(found)} DMAs have their descriptors made while the kernel runs. Leave dge_mode out "
+        "where addresses are known, or use several engines as generators.",
+        "the generation of descriptors takes no time", _calls(found), Change(("DMA_ISSUE",)),
+    )  # fmt: skip
+
+
+def _evacuation(timeline: Timeline) -> Iterator[Advice]:
+    buffers = timeline.program.buffers()
+
+    def evacuates(bar: Bar) -> bool:
+        read = [a.buffer for n, a in bar.call.accesses.items() if n not in bar.call.record.outputs]
+        return bar.kind == "pass" and any(buffers[n].space is MemorySpace.psum for n in read)
+
+    found = [bar for bar in timeline.bars if evacuates(bar)]
+    lanes = Counter(bar.lane for bar in found)
+    lane, most = lanes.most_common(1)[0] if lanes else ("", 0)
+    others = [engine for engine in EVACUATORS if engine.name != lane]
+    movable = {id(bar.call) for bar in found
+               if bar.lane == lane and others[0] in bar.call.record.engines
+               and "engine" in bar.call.record.attrs}  # fmt: skip
+    if most < 4 or 10 * most < 9 * len(found) or not movable:
+        return
+
+    def shared(program: Program) -> Program:
+        return replace(program, body=tuple(_alternated(program.body, movable, others[0])))
+
+    yield Advice(
+        "One engine evacuates PSUM",
+        f"{most} of {len(found)} instructions that read PSUM are on {lane}. Give every other one "
+        f"to {others[0].name} with engine=.",
+        f"every other movable one is on {others[0].name}",
+        [call for call in _calls(found) if id(call) in movable],
+        Change(program=shared),
+    )  # fmt: skip
+
+
+def _transposes(timeline: Timeline) -> Iterator[Advice]:
+    def transposes(call: Call) -> bool:
+        return "transpose" in call.instruction or bool(call.attrs.get("is_transpose"))
+
+    found = [call for call in calls(timeline.program.body) if transposes(call)]
+    if found:
+        yield Advice(
+            "Transposes take time",
+            "Load the operand transposed (dma_transpose, or a layout that needs none), or swap the "
+            "operands of the matmul so that its result is transposed already.",
+            "the transposes are left out", found, Change(program=_left_out(found)),
+        )  # fmt: skip
+
+
+def _reordering(timeline: Timeline) -> Iterator[Advice]:
+    yield Advice(
+        "Buffers and order hold engines back",
+        "Allocate the tiles of a loop more than once (double buffering) and start the loads of the "
+        "next iteration before the work of this one.",
+        'mode="compiled": buffers rotate, engines go ahead within dependences', [],
+        Change(mode="compiled"),
+    )  # fmt: skip
+
+
+def _lines(timeline: Timeline) -> Iterator[Advice]:
+    """The lines with the largest shares of the critical path."""
+    for where, share in list(timeline.by_line().items())[:SHOWN_LINES]:
+        found = [call for call in calls(timeline.program.body) if _where(call) == where]
+        if found:
+            yield Advice(
+                f"Much of the critical path is {found[0].instruction}",
+                f"{share:.0%} of the critical path is this line.",
+                "its instructions are left out: no change of the line gains more",
+                found, Change(program=_left_out(found)), is_line=True,
+            )  # fmt: skip
+
+
+RULES: tuple[Callable[[Timeline], Iterator[Advice]], ...] = (
+    _small_transfers, _one_queue, _generators, _evacuation, _transposes, _reordering, _lines,
+)  # fmt: skip
+
+
+def _calls(bars: Sequence[Bar]) -> list[Call]:
+    return list({id(bar.call): bar.call for bar in bars}.values())
+
+
+def _where(call: Call) -> str:
+    return f"{call.origin.file}:{call.origin.line}" if call.origin else call.instruction
+
+
+def _left_out(left_out: Sequence[Call]) -> Callable[[Program], Program]:
+    """A program without some calls; what reads their results finds them ready."""
+    ids = set(map(id, left_out))
+
+    def kept(body: tuple[Statement, ...]) -> Iterator[Statement]:
+        for statement in body:
+            if isinstance(statement, Loop):
+                yield replace(statement, body=tuple(kept(statement.body)))
+            elif id(statement) not in ids:
+                yield statement
+
+    return lambda program: replace(program, body=tuple(kept(program.body)))
+
+
+def _alternated(
+    body: tuple[Statement, ...], movable: Collection[int], engine: Engine
+) -> Iterator[Statement]:
+    """Every other call of `movable` on `engine`; a loop around some has two iterations in one."""
+    turns = cycle((False, True))
+    for statement in body:
+        if isinstance(statement, Loop):
+            own = any(id(inner) in movable for inner in statement.body)
+            if own and statement.trips % 2 == 0:
+                yield _doubled(statement, movable, engine)
+            else:
+                yield replace(statement, body=tuple(_alternated(statement.body, movable, engine)))
+        elif id(statement) in movable and next(turns):
+            yield _on(statement, engine)
+        else:
+            yield statement
+
+
+def _doubled(loop: Loop, movable: Collection[int], engine: Engine) -> Loop:
+    later = {loop.variable: Affine.variable(loop.variable) + loop.step}
+    second = [
+        map_accesses(
+            _on(inner, engine) if id(inner) in movable else inner,
+            lambda access: replace(access, offset=access.offset.substitute(later)),
+        )
+        for inner in loop.body
+    ]
+    return replace(loop, step=2 * loop.step, body=(*loop.body, *second))
+
+
+def _on(statement: Statement, engine: Engine) -> Statement:
+    assert isinstance(statement, Call)
+    return replace(statement, attrs={**statement.attrs, "engine": engine})

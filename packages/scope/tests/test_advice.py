@@ -1,0 +1,57 @@
+"""Advice names planted causes, and its gains are those of the model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+PLANTED = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def slow(x, w):
+    weights = nl.ndarray((128, 128), dtype=w.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=weights, src=w)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(x.shape[1] // 16):
+        tile = nl.ndarray((128, 16), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[:, nl.ds(i * 16, 16)])
+        product = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=product, stationary=weights, moving=tile)
+        result = nl.ndarray((128, 16), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=result, src=product, engine=nisa.vector_engine)
+        nisa.dma_copy(dst=out[:, nl.ds(i * 16, 16)], src=result)
+    return out
+"""
+
+
+def advice(page_of, data_of, columns: int) -> list[dict]:
+    x, w = np.ones((128, columns), np.float32), np.ones((128, 128), np.float32)
+    document, _ = data_of(page_of(PLANTED, "slow", x, w))
+    return document["kernels"][0]["advice"]
+
+
+def test_tiny_transfers_one_queue_and_one_evacuating_engine_are_named(page_of, data_of):
+    titles = [entry["title"] for entry in advice(page_of, data_of, 256)]
+
+    assert {
+        "Transfers are small", "Few queues issue the transfers", "One engine evacuates PSUM",
+    } <= set(titles)  # fmt: skip
+
+
+def test_the_largest_gain_comes_first_and_no_gain_exceeds_the_total(page_of, data_of):
+    found = advice(page_of, data_of, 128)
+    gains = [entry["gainNs"] for entry in found]
+
+    assert gains == sorted(gains, reverse=True)
+    assert gains[0] > 0
+    assert sum(entry["nextNs"] or 0 for entry in found if (entry["nextNs"] or 0) > 0) > 0
+
+
+def test_advice_on_a_cause_lists_its_lines(page_of, data_of):
+    (entry,) = [
+        e for e in advice(page_of, data_of, 128) if e["title"] == "One engine evacuates PSUM"
+    ]
+    file, line = entry["lines"][0]
+
+    assert "tensor_copy" in PLANTED.splitlines()[line - 1]
+    assert file == 0

@@ -1,0 +1,32 @@
+// The roofline of the kernel, and what bounds its time one by one.
+import type { Kernel } from "./data.ts";
+import { Picture, el, laneColor, percent, table, theme, time } from "./dom.ts";
+
+const HEIGHT = 280, LEFT = 60, BOTTOM = 34;
+
+export function roofline(kernel: Kernel): HTMLElement {
+  const { tflops, hbm } = kernel.peaks, ns = kernel.totalNs || 1;
+  const intensity = kernel.hbmBytes ? kernel.flops / kernel.hbmBytes : 0, reached = kernel.flops / ns / 1e3, ridge = (tflops * 1e3) / hbm;
+  const roof = Math.min(tflops, (intensity * hbm) / 1e3);
+  const low = Math.min(ridge / 100, intensity > 0 ? intensity / 4 : ridge), high = Math.max(ridge * 20, intensity * 4), least = Math.min(reached > 0 ? reached / 4 : tflops, (low * hbm) / 1e3);
+  const picture = new Picture(() => HEIGHT, (c, w) => {
+    const t = theme(), log = (v: number, a: number, b: number) => (Math.log(v) - Math.log(a)) / (Math.log(b) - Math.log(a));
+    const x = (v: number) => LEFT + log(v, low, high) * (w - LEFT - 12), y = (v: number) => HEIGHT - BOTTOM - log(v, least, tflops * 2) * (HEIGHT - BOTTOM - 8);
+    c.strokeStyle = t.grid; c.fillStyle = t.soft;
+    for (let p = Math.ceil(Math.log10(low)); 10 ** p <= high; p++) { c.beginPath(); c.moveTo(x(10 ** p), 8); c.lineTo(x(10 ** p), HEIGHT - BOTTOM); c.stroke(); c.textAlign = "center"; c.fillText(`${10 ** p >= 1 ? 10 ** p : (10 ** p).toFixed(-p)}`, x(10 ** p), HEIGHT - BOTTOM + 14); }
+    for (let p = Math.ceil(Math.log10(least)); 10 ** p <= tflops * 2; p++) { c.beginPath(); c.moveTo(LEFT, y(10 ** p)); c.lineTo(w - 12, y(10 ** p)); c.stroke(); c.textAlign = "right"; c.fillText(`${10 ** p >= 1 ? 10 ** p : (10 ** p).toFixed(-p)}`, LEFT - 6, y(10 ** p) + 4); }
+    c.textAlign = "center"; c.fillText("FLOP per HBM byte", LEFT + (w - LEFT) / 2, HEIGHT - 4); c.textAlign = "left"; c.fillText("TFLOP/s", 4, 14);
+    c.strokeStyle = t.ink; c.lineWidth = 2; c.beginPath(); c.moveTo(x(low), y((low * hbm) / 1e3)); c.lineTo(x(ridge), y(tflops)); c.lineTo(x(high), y(tflops)); c.stroke(); c.lineWidth = 1;
+    if (intensity > 0 && reached > 0) { c.fillStyle = t.accent; c.beginPath(); c.arc(x(intensity), y(reached), 5, 0, 7); c.fill(); c.fillText(kernel.name, x(intensity) + 9, y(reached) + 4); }
+  }, `Roofline: ${reached.toFixed(2)} of ${roof.toFixed(2)} TFLOP/s at ${intensity.toFixed(1)} FLOP per byte`);
+  picture.request();
+  const bounds: [string, number, string][] = [
+    ["Matmul peak", kernel.flops / tflops / 1e3, `${kernel.flops} FLOP at ${tflops} TFLOP/s (MFU ${percent(kernel.mfu)})`],
+    ["HBM bandwidth", kernel.hbmBytes / hbm, `${kernel.hbmBytes} bytes at ${hbm} GB/s (MBU ${percent(kernel.mbu)})`],
+    ...Object.entries(kernel.lanes).filter(([, u]) => u.busy).map(([n, u]): [string, number, string] => [`${n} busy`, u.busy, Object.keys(u.stalls)[0] ? `stalls most for ${Object.keys(u.stalls)[0]}` : ""]),
+    ["Critical path", kernel.totalNs, "waits and latencies included: the total"],
+  ];
+  const bar = (share: number, name: string) => el("span", { class: "meter", style: `--share:${Math.min(100, 100 * share)}%;--fill:${laneColor(kernel.laneNames, kernel.laneNames.indexOf(name.split(" ")[0]!))}` }, percent(share));
+  return el("div", {}, el("p", {}, kernel.flops ? `${reached.toFixed(2)} TFLOP/s of matmuls at ${intensity.toFixed(1)} FLOP per HBM byte; the roof there is ${roof.toFixed(1)} TFLOP/s. ` : "The kernel has no matmul. ", "No bound alone exceeds the total: the difference is waiting."),
+    picture.canvas, table(["bound", "time", "share of the total", ""], bounds.sort((a, b) => a[1] - b[1]).map(([n, t, why]) => [n, time(t), bar(t / ns, n), why]), "Bound by bound"));
+}
