@@ -1,4 +1,4 @@
-"""Advice names planted causes, and its gains are those of the model."""
+"""Advice names planted causes, and its gains come from the model."""
 
 from __future__ import annotations
 

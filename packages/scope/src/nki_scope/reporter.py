@@ -13,7 +13,13 @@ from neuroncore.machine.observe import watched_by
 from neuroncore.timeline import Timeline
 from nki_runtime.trace import LaunchRecorder
 from nki_scope.document import Columns, Sources, html_page
-from nki_scope.sections import advice_section, instances_of, kernel_section, memory_section
+from nki_scope.sections import (
+    advice_section,
+    instances_of,
+    kernel_section,
+    memory_section,
+    migration_section,
+)
 
 
 class Reporter:
@@ -26,14 +32,18 @@ class Reporter:
         self._findings: list[Finding] = []
         self._errors: list[str] = []
         self._texts: list[tuple[str, str]] = []
+        self._migrations: list[dict[str, Any]] = []
         self._columns, self._sources = Columns(), Sources()
 
     def add(self, kind: str, value: Any) -> None:
         """Show a result; see neuroncore.commands.reporting.Reporter."""
         {
-            "timeline": self._timelines.append,
+            "timelines": self._timelines.extend,
             "findings": self._findings.extend,
             "text": self._texts.append,
+            "migrations": lambda files: self._migrations.extend(
+                migration_section(*f) for f in files
+            ),
             "error": lambda error: self._errors.append(f"{type(error).__name__}: {error}"),
         }[kind](value)
 
@@ -57,6 +67,7 @@ class Reporter:
             ],
             "findings": [self._finding(finding) for finding in self._findings],
             "texts": self._texts,
+            "migrations": self._migrations,
             "errors": [*self._errors, *map(str, self.watcher.left_out)],
         }
         document["files"] = self._sources.section()

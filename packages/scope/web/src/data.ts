@@ -18,7 +18,8 @@ export interface Kernel<T = Int32Array> {
 export interface Advice { title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
 export interface Finding { label: string; severity: string; text: string; message: string; cure: string | null; count: number; at: At }
 export interface SourceFile { path: string; lines: string[] }
-export interface Document { command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; files: SourceFile[] }
+export interface Migration { path: string; rows: [kind: string, old: number | null, before: string, now: number | null, after: string][]; rules: Record<string, string[]> }
+export interface Document { command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; migrations: Migration[]; files: SourceFile[] }
 
 const MAGIC = "nki-scope 1\n";
 

@@ -4,6 +4,7 @@ import { type Document, inflate, parse } from "./data.ts";
 import { bytes, el, percent, time } from "./dom.ts";
 import { findings } from "./findings.ts";
 import { memory } from "./memory.ts";
+import { migration } from "./migration.ts";
 import { Selection } from "./model.ts";
 import { roofline } from "./roofline.ts";
 import { SourceView } from "./source.ts";
@@ -16,6 +17,7 @@ const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
   ["Memory", (s) => memory(s.now), (d) => d.kernels.length > 0],
   ["Roofline", (s) => roofline(s.now), (d) => d.kernels.length > 0],
   ["Advice", (s) => advice(s, open), (d) => d.kernels.length > 0],
+  ["Migration", (s) => migration(s.document), (d) => d.migrations.length > 0],
   ["Findings", (s) => findings(s.document), () => true],
 ];
 

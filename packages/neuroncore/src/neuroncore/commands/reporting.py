@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,7 +27,8 @@ class Reporter(Protocol):
         ...
 
     def add(self, kind: str, value: Any) -> None:
-        """Show a result: a "timeline", "findings", an "error", a "text" with its title."""
+        """Show a result: "timelines", "findings", an "error", a "text" with its title,
+        "migrations" as (path, text before, text after, findings)."""
         ...
 
     def write(self) -> str:
@@ -69,15 +71,17 @@ def finish_report(reporter: Reporter) -> bool:
     return False
 
 
-def write_report(command: str, file: Path | None, **results: Any) -> None:
-    """Write the page that `--report` names, if it does, of results by kind.
+def write_report(
+    command: str, file: Path | None, results: Callable[..., Mapping[str, Any]], *of: Any
+) -> None:
+    """Write the page that `--report` names, if it does, of the results by kind of `results(*of)`.
 
     Raises LaunchError where the reporter or the file is missing, or the file cannot be written.
     """
     if file is None:
         return
     reporter = make_reporter(command, file)
-    for kind, value in results.items():
+    for kind, value in results(*of).items():
         reporter.add(kind, value)
     if finish_report(reporter):
         raise LaunchError(f"--report {file}: not written", expected="a file to write")

@@ -20,9 +20,11 @@ from neuroncore.commands.parser import (
     make_parser,
     parse,
 )
+from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.errors import KernelError, ProgramError
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
+from neuroncore.timeline import estimate
 from nkigen_lite.cli.function import FunctionError, match_specs, users_code
 from nkigen_lite.cli.generated_source import (
     Found,
@@ -75,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="of the arrays of --run (default 0)")
     add("--explain", action="store_true",
         help="what each pass made, what was fused, what was not and why, the cost")  # fmt: skip
+    add_report(parser)
     add_output_format(
         parser, help="json: one object on stdout, with the source where no file is named"
     )
@@ -144,6 +147,7 @@ class _Job:
         text = headed(kernel.source, str(self.named), self.specs, program.target, program.nki)
         self.write(text)
         report = self.found(kernel, text) if given.run else []
+        write_report("nkigen", given.report, _results, kernel)
         _SAYS[given.output_format](self, kernel, text, report)
         return 0
 
@@ -195,6 +199,11 @@ _SAYS: dict[str, Callable[[_Job, Compiled, str, list[Found]], None]] = {
     "json": _Job.say_json, "text": _Job.say_text,
 }  # fmt: skip
 """--output-format → what is said of the kernel."""
+
+
+def _results(kernel: Compiled) -> dict[str, Any]:
+    """What --report shows."""
+    return {"timelines": [estimate(kernel.program)], "text": ("Passes", kernel.explain())}
 
 
 def _as_json(found: Found) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.parser import at_least
+from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, emit
 from neuroncore.timeline import estimate
@@ -21,6 +22,7 @@ from nkigym.tuning.task import TuningTask, stored_task
 def add_show(parser: argparse.ArgumentParser) -> None:
     """Which store."""
     parser.add_argument("store", metavar="STORE", help="the file of --store")
+    add_report(parser)
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
 
 
@@ -28,6 +30,7 @@ def show(given: argparse.Namespace) -> int:
     """Every kernel, its fastest schedule, the searches that were made."""
     with Store(given.store, create=False) as store:
         held = [_shown(store, problem) for problem in store.problems()]
+        write_report("nkigym", given.report, _results, store)
     if given.output_format == "json":
         print(json.dumps(held))
         return 0
@@ -42,6 +45,14 @@ def show(given: argparse.Namespace) -> int:
                 f"{run['seconds']:.1f} s, {_us(run['root_ns'])} to {_us(run['best_ns'])}"
             )
     return 0
+
+
+def _results(store: Store) -> dict[str, Any]:
+    """What --report shows: the fastest of every kernel."""
+    fastest = [(p, result) for p in store.problems() for result in store.best(p.key)]
+    steps = "\n".join(json.dumps(step) for _, each in fastest for step in each.schedule)
+    timelines = [estimate(_winner(*each, str(store.path))) for each in fastest]
+    return {"timelines": timelines, "text": ("Schedule", steps)}
 
 
 def _shown(store: Store, problem: Problem) -> dict[str, Any]:
@@ -171,6 +182,11 @@ def _fastest(given: argparse.Namespace) -> tuple[Stored, TuningTask, Any]:
         raise LaunchError(f"nothing was found for {problem.name} yet")
     asked = stored_task(found[0].program, problem.target, str(given.store))
     return found[0], asked, asked.replayed(found[0].schedule)
+
+
+def _winner(problem: Problem, result: Stored, path: str) -> Program:
+    task = stored_task(result.program, problem.target, path)
+    return task.kernel(task.replayed(result.schedule))
 
 
 def _us(nanoseconds: float | None) -> str:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from neuroncore.commands.parser import add_progress, add_target
+from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
+from neuroncore.timeline import estimate
 from nkigym.cli.writing import MARK, check_place, write_kernel
 from nkigym.search import STRATEGIES, Budget, BudgetError, SearchProgress, Settings, parse_budget
 from nkigym.tuning import Tuned, tune
@@ -102,6 +104,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--store", metavar="FILE", help="keep what is found there, and do not ask for it again")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")
     add_progress(parser)
+    add_report(parser)
     add("--force", action="store_true", help="write over a file that nkigym has not written")
     add("--output-format", choices=tuple(FORMATS), default="text")
 
@@ -135,6 +138,7 @@ def run(given: argparse.Namespace) -> int:
     if given.output is not None:
         write_kernel(given.output, headed(tuned, given.kernel))
         tuned = replace(tuned, source="")
+    write_report("nkigym", given.report, _results, tuned)
     print(FORMATS[given.output_format](tuned))
     if tuned.report.stopped == "interrupted":
         sys.stderr.write("nkigym: interrupted; this is the best so far\n")
@@ -142,6 +146,12 @@ def run(given: argparse.Namespace) -> int:
         sys.stderr.write(f"nkigym: {type(tuned.trouble).__name__}: {tuned.trouble}\n")
         return 1
     return 0
+
+
+def _results(tuned: Tuned) -> dict[str, Any]:
+    """What --report shows."""
+    timelines = [estimate(tuned.root), estimate(tuned.program)]
+    return {"timelines": timelines, "text": ("Schedule", str(tuned))}
 
 
 def _names(text: str) -> list[str]:

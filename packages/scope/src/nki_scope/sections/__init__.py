@@ -3,5 +3,12 @@
 from nki_scope.sections.advice import advice_section
 from nki_scope.sections.kernel import instances_of, kernel_section
 from nki_scope.sections.memory import memory_section
+from nki_scope.sections.migration import migration_section
 
-__all__ = ["advice_section", "instances_of", "kernel_section", "memory_section"]
+__all__ = [
+    "advice_section",
+    "instances_of",
+    "kernel_section",
+    "memory_section",
+    "migration_section",
+]

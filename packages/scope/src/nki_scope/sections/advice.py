@@ -7,7 +7,7 @@ Each entry was measured: the program, or the constants of the model, were change
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from math import inf
@@ -147,33 +147,36 @@ def _generators(timeline: Timeline) -> Iterator[Advice]:
 
 
 def _evacuation(timeline: Timeline) -> Iterator[Advice]:
-    buffers = timeline.program.buffers()
-
-    def evacuates(bar: Bar) -> bool:
-        read = [a.buffer for n, a in bar.call.accesses.items() if n not in bar.call.record.outputs]
-        return bar.kind == "pass" and any(buffers[n].space is MemorySpace.psum for n in read)
-
-    found = [bar for bar in timeline.bars if evacuates(bar)]
-    lanes = Counter(bar.lane for bar in found)
-    lane, most = lanes.most_common(1)[0] if lanes else ("", 0)
-    others = [engine for engine in EVACUATORS if engine.name != lane]
-    movable = {id(bar.call) for bar in found
-               if bar.lane == lane and others[0] in bar.call.record.engines
-               and "engine" in bar.call.record.attrs}  # fmt: skip
+    readers = set(map(id, _psum_readers(timeline.program)))
+    found = [bar for bar in timeline.bars if bar.kind == "pass" and id(bar.call) in readers]
+    lane, most = _most_common(bar.lane for bar in found)
+    other = EVACUATORS[0] if lane != EVACUATORS[0].name else EVACUATORS[1]
+    movable = [call for call in _calls(found) if _may_run_on(call, other)]
     if most < 4 or 10 * most < 9 * len(found) or not movable:
         return
+    ids = set(map(id, movable))
 
     def shared(program: Program) -> Program:
-        return replace(program, body=tuple(_alternated(program.body, movable, others[0])))
+        return replace(program, body=tuple(_alternated(program.body, ids, other)))
 
     yield Advice(
         "One engine evacuates PSUM",
         f"{most} of {len(found)} instructions that read PSUM are on {lane}. Give every other one "
-        f"to {others[0].name} with engine=.",
-        f"every other movable one is on {others[0].name}",
-        [call for call in _calls(found) if id(call) in movable],
-        Change(program=shared),
+        f"to {other.name} with engine=.",
+        f"every other movable one is on {other.name}", movable, Change(program=shared),
     )  # fmt: skip
+
+
+def _may_run_on(call: Call, engine: Engine) -> bool:
+    return engine in call.record.engines and "engine" in call.record.attrs
+
+
+def _psum_readers(program: Program) -> Iterator[Call]:
+    psum = {n for n, buffer in program.buffers().items() if buffer.space is MemorySpace.psum}
+    for call in calls(program.body):
+        read = {a.buffer for name, a in call.accesses.items() if name not in call.record.outputs}
+        if read & psum:
+            yield call
 
 
 def _transposes(timeline: Timeline) -> Iterator[Advice]:
@@ -216,6 +219,11 @@ def _lines(timeline: Timeline) -> Iterator[Advice]:
 RULES: tuple[Callable[[Timeline], Iterator[Advice]], ...] = (
     _small_transfers, _one_queue, _generators, _evacuation, _transposes, _reordering, _lines,
 )  # fmt: skip
+
+
+def _most_common(names: Iterable[str]) -> tuple[str, int]:
+    """The name that comes most often, and how often."""
+    return next(iter(Counter(names).most_common(1)), ("", 0))
 
 
 def _calls(bars: Sequence[Bar]) -> list[Call]:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from neuroncore.commands.files import write_output
 from neuroncore.commands.parser import (
@@ -119,12 +120,14 @@ def run(given: argparse.Namespace) -> int:
         sys.stdout.write(text)
     else:
         write_output("tokenplan", "-o", given.output, text)
-    if given.report is not None:
-        write_report(
-            "tokenplan", given.report, timeline=estimate(program, verified=True),
-            text=("Tokens", explained(graph, verbose=True)),
-        )  # fmt: skip
+    write_report("tokenplan", given.report, _results, program, graph)
     return int(any(found.is_error for found in graph.diagnostics))
+
+
+def _results(program: Program, graph: TokenGraph) -> dict[str, Any]:
+    """What --report shows."""
+    timelines = [estimate(program, verified=True)]
+    return {"timelines": timelines, "text": ("Tokens", explained(graph, verbose=True))}
 
 
 def _claims(given: argparse.Namespace) -> Iterator[Claim]:

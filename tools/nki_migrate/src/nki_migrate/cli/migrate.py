@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from neuroncore.commands.files import write_output
+from neuroncore.commands.reporting import write_report
 from neuroncore.commands.terminal import StatusLine, use_color
 from neuroncore.findings.formats import FORMATS
 from nki_migrate.cli.config import NEWEST
@@ -65,9 +67,16 @@ def migrate(command: Mode, given: argparse.Namespace) -> int:
     results = judged(results, rows)
     code = _code(mode, results, rows, given)
     _report(mode, chosen, given, results, rows, code)
+    write_report("nki-migrate", given.report, _results, results, rows)
     if given.verify and not rows:
         nothing_to_verify(given.cases)
     return code
+
+
+def _results(results: Sequence[FileResult], rows: Sequence[Row] | None) -> dict[str, Any]:
+    """What --report shows."""
+    migrations = [(r.path, r.before, r.after, r.findings) for r in results]
+    return {"migrations": migrations, "text": ("Verdict", render_table(rows or ()))}
 
 
 def _mode(command: Mode, given: argparse.Namespace) -> Mode:

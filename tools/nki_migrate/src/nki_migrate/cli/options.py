@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from neuroncore.commands.parser import add_output_format, at_least
+from neuroncore.commands.reporting import add_report
 from neuroncore.findings.formats import FORMATS
 from neuroncore.surface import VERSIONS
 from nki_migrate.verify.process import DEFAULT_MEBIBYTES, DEFAULT_SECONDS
@@ -18,6 +19,7 @@ def add_migration_options(parser: argparse.ArgumentParser) -> None:
     _add_search(parser)
     add_runs(parser)
     _add_report(parser)
+    add_report(parser)
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
