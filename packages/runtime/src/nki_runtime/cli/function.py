@@ -120,7 +120,7 @@ def _read(text: str, rng: np.random.Generator) -> Any:
             raise LaunchError(f"argument {text} cannot be read: {wrong}") from None
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         raise LaunchError(f"{text!r} is not an argument", expected=_EXPECTED) from None
 
 

@@ -67,7 +67,7 @@ def _argument(text: str) -> Any:
             raise LaunchError(f"--spec {text.strip()!r}: {unknown}") from None
     try:
         return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         raise LaunchError(
             f"--spec {text!r} is neither a tensor nor a Python value",
             expected="such as x=f32[128,512] or scale=0.125",

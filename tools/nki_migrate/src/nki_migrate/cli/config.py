@@ -73,7 +73,7 @@ def read_config(path: Path) -> Config:
     """
     document = _load(path)
     bare = path.name != "pyproject.toml" and "tool" not in document
-    table = document if bare else _table_of(document)
+    table = document if bare else _table_of(path, document)
     return _checked(path, table if table is not None else {})
 
 
@@ -82,7 +82,7 @@ def find_config(folder: Path) -> Config:
     folder = folder.resolve()
     for parent in (folder, *folder.parents):
         path = parent / "pyproject.toml"
-        if path.is_file() and (table := _table_of(_load(path))) is not None:
+        if path.is_file() and (table := _table_of(path, _load(path))) is not None:
             return _checked(path, table)
     return Config(folder)
 
@@ -92,12 +92,19 @@ def _load(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also numbers of too many digits
         raise ConfigError(f"{path}: not TOML: {error}") from None
 
 
-def _table_of(document: Mapping[str, Any]) -> dict[str, Any] | None:
-    return document.get("tool", {}).get("nki-migrate")
+def _table_of(path: Path, document: Mapping[str, Any]) -> dict[str, Any] | None:
+    found: Any = document
+    for name in ("tool", "nki-migrate"):
+        if name not in found:
+            return None
+        found = found[name]
+        if not isinstance(found, dict):
+            raise ConfigError(f"{path}: {name} is a table, got {found!r:.40}")
+    return found
 
 
 def _checked(path: Path, table: Mapping[str, Any]) -> Config:

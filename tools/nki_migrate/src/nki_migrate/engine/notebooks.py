@@ -193,7 +193,7 @@ def read_notebook(raw: str) -> Notebook:
     """The code cells of a notebook (nbformat 4), with their places. Raises NotebookError."""
     try:
         document = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise NotebookError(f"not a notebook: {error}") from None
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
         raise NotebookError("not a notebook of format 4: no list of cells (nbconvert makes one)")
@@ -208,9 +208,12 @@ def read_notebook(raw: str) -> Notebook:
     return Notebook(raw, tuple(cell for cell in cells if cell is not None))
 
 
-def _is_python(metadata: dict[str, Any]) -> bool:
-    named = [metadata.get("kernelspec", {}).get("language")]
-    named.append(metadata.get("language_info", {}).get("name"))
+def _is_python(metadata: Any) -> bool:
+    """Whether the metadata names no other language; what is not as documented names none."""
+    names = (("kernelspec", "language"), ("language_info", "name"))
+    tables = metadata if isinstance(metadata, dict) else {}
+    found = [(tables.get(table), key) for table, key in names]
+    named = [table.get(key) for table, key in found if isinstance(table, dict)]
     return all(name in (None, "python", "ipython") for name in named)
 
 

@@ -177,7 +177,7 @@ def read_facts(path: Path) -> Observed:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise FactsError(f"--facts {path}: cannot be read: {error}") from None
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise FactsError(f"--facts {path}: not JSON: {error}") from None
     return facts_of(document, f"--facts {path}")
 
@@ -199,7 +199,7 @@ def facts_of(document: Any, where: str) -> Observed:
             for entry in kernel["expressions"]:
                 span, seen = _entry(entry, where)
                 places[span] = places[span].joined(seen) if span in places else seen
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise FactsError(f"{where}: not as nki-run --record writes it: {error!r}") from None
     return Observed(
         tuple(
@@ -216,10 +216,12 @@ def _known(table: Mapping[str, Any], keys: set[str], where: str) -> None:
 
 def _entry(entry: Mapping[str, Any], where: str) -> tuple[Span, Seen]:
     _known(entry, _KEYS, where)
-    span = (entry["line"], entry["column"], entry["end_line"], entry["end_column"])
+    line, column, end_line, end_column = (
+        int(entry[name]) for name in ("line", "column", "end_line", "end_column")
+    )
     shape = entry.get("shape")
     shapes = () if shape is None else shape if _is_nested(shape) else (shape,)
-    return span, Seen(
+    return (line, column, end_line, end_column), Seen(
         tuple(tuple(int(n) for n in s) for s in shapes),
         _several(entry, "dtype"),
         _several(entry, "memory"),

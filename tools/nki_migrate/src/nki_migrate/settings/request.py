@@ -124,8 +124,8 @@ def parse_assumptions(texts: Iterable[str]) -> tuple[Assumption, ...]:
 def _keywords(text: str, facts: str) -> dict[str, ast.expr]:
     try:
         call = ast.parse(f"_({facts.strip()})", mode="eval").body
-    except SyntaxError:
-        raise ConfigError(f"--assume {text!r}: {_EXPECTED}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # deep brackets
+        raise ConfigError(f"--assume {text!r:.200}: {_EXPECTED}") from None
     if not isinstance(call, ast.Call) or call.args:
         raise ConfigError(f"--assume {text!r}: {_EXPECTED}")
     return {keyword.arg or "**": keyword.value for keyword in call.keywords}

@@ -96,7 +96,7 @@ def read_cases(path: Path) -> tuple[Case, ...]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CasesError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also numbers of too many digits
         raise CasesError(f"{path}: not TOML: {error}") from None
     return cases_of(document, path)
 
