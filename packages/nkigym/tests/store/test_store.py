@@ -273,3 +273,17 @@ def test_a_recorder_writes_what_waits_at_the_end(tmp_path):
 
         assert len(store.latencies(PROBLEM.key)) == 3
         assert recorder.trouble is None
+
+
+def test_the_fastest_of_many_results_is_found_by_an_index(tmp_path):
+    results = [Result(f"{n}", float(10_000 - n), 1.0, ({"at": [n]},)) for n in range(10_000)]
+    with Store(tmp_path / "s.db") as store:
+        store.add(PROBLEM, results)
+        assert [each.digest for each in store.best(PROBLEM.key, 2)] == ["9999", "9998"]
+
+    with sqlite3.connect(tmp_path / "s.db") as opened:
+        plan = opened.execute(
+            "EXPLAIN QUERY PLAN SELECT digest FROM results WHERE problem = ? ORDER BY price_ns",
+            ("k",),
+        ).fetchall()
+    assert "fastest" in str(plan)

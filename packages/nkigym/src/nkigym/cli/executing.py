@@ -9,7 +9,7 @@ import sys
 from math import inf
 
 from nkigym.executors import Executor, ExecutorError, InProcess, Limits, pool, ray_cluster
-from nkigym.search import parse_budget
+from nkigym.search import BudgetError, parse_budget
 
 PRELOAD = "nkigym.sweeps.jobs"
 _SIZES = {"M": 1 << 20, "G": 1 << 30}
@@ -18,7 +18,8 @@ _SIZES = {"M": 1 << 20, "G": 1 << 30}
 def add_executor(parser: argparse.ArgumentParser) -> None:
     """`--jobs`, `--ray`, limits of a job."""
     add = parser.add_argument
-    add("--jobs", type=int, metavar="N", help="so many at a time, each in a process (default: 1)")
+    add("--jobs", type=int, metavar="N",
+        help="so many at a time, each in a process (default: 1); tune: with N seeds")  # fmt: skip
     add("--ray", metavar="ADDRESS",
         help="on workers of the Ray cluster at HOST:PORT, or of a local one (local)")  # fmt: skip
     add("--job-time", type=_seconds, default=inf, metavar="TIME", help="the limit of each job")
@@ -34,7 +35,7 @@ def executor_of(given: argparse.Namespace) -> Executor:
     if given.ray is not None:
         return ray_cluster(given.ray, jobs, limits, PRELOAD)
     if jobs > (cores := os.cpu_count() or 1):
-        sys.stderr.write(f"nkigym: {jobs} jobs share {cores} cores\n")
+        sys.stderr.write(f"nkigym: note: {jobs} jobs share {cores} cores\n")
     return InProcess(limits) if jobs == 1 else pool(jobs, limits, PRELOAD)
 
 
@@ -44,7 +45,10 @@ def limits_of(given: argparse.Namespace) -> Limits:
 
 
 def _seconds(text: str) -> float:
-    seconds = parse_budget(text).seconds if not text.isdecimal() else inf
+    try:
+        seconds = parse_budget(text).seconds
+    except BudgetError as wrong:
+        raise argparse.ArgumentTypeError(f"{wrong.what}; expected a time, such as 90s") from None
     if seconds == inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 90s or 2min")
     return seconds

@@ -31,7 +31,7 @@ def run(given: argparse.Namespace) -> int:
     store = given.store or Path(f"{given.file.stem}.db")
     status = StatusLine(sys.stderr, lines=given.progress)
     try:
-        sweep = run_sweep(tasks, executor_of(given), store, lambda s: status.show(_line(s)))
+        sweep = run_sweep(tasks, executor_of(given), store, lambda s: status.show(progress_line(s)))
     finally:
         status.close()
     if given.output_format == "json":
@@ -41,7 +41,8 @@ def run(given: argparse.Namespace) -> int:
     return 0 if sweep.is_complete else 1
 
 
-def _line(sweep: Sweep) -> str:
+def progress_line(sweep: Sweep) -> str:
+    """What a terminal sees of a moment."""
     return f"{len(sweep.rows)} of {len(sweep.tasks)} done, {sweep.results:,} results"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from neuroncore.commands.parser import add_progress, add_target
@@ -17,8 +18,20 @@ from neuroncore.commands.terminal import StatusLine
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
+from nkigym.cli.executing import add_executor, executor_of
+from nkigym.cli.sweep import progress_line
+from nkigym.cli.sweep import table as sweep_table
 from nkigym.cli.writing import MARK, check_place, write_kernel
-from nkigym.search import STRATEGIES, Budget, BudgetError, SearchProgress, Settings, parse_budget
+from nkigym.search import (
+    STRATEGIES,
+    Budget,
+    BudgetError,
+    SearchError,
+    SearchProgress,
+    Settings,
+    parse_budget,
+)
+from nkigym.sweeps import SweepTask, run_sweep
 from nkigym.tuning import Tuned, tune
 from nkigym.tuning.loading import load_kernel
 
@@ -103,6 +116,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--engines", metavar="NAME[,NAME]", help="the engines that a candidate may use")
     add("--store", metavar="FILE", help="keep what is found there, and do not ask for it again")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")
+    add_executor(parser)
     add_progress(parser)
     add_report(parser)
     add("--force", action="store_true", help="write over a file that nkigym has not written")
@@ -115,26 +129,8 @@ def run(given: argparse.Namespace) -> int:
         check_place(given.output, given.force)
     if given.target is not None:
         given.target = resolve_target(given.target).name
-    kernel, specs = load_kernel(given.kernel, given.spec, given.target, given.nki)
-    progress = Progress(given.budget, lines=given.progress)
-    try:
-        tuned = tune(
-            kernel,
-            *specs,
-            target=given.target,
-            nki=given.nki,
-            budget=given.budget,
-            strategy=given.strategy,
-            seed=given.seed,
-            min_depth=given.min_depth,
-            max_depth=inf if given.max_depth is None else given.max_depth,
-            engines=None if given.engines is None else _names(given.engines),
-            settings=Settings() if given.num_targets is None else Settings(given.num_targets),
-            store=given.store,
-            watcher=progress,
-        )
-    finally:
-        progress.close()
+    is_parallel = given.ray is not None or given.jobs not in (None, 1)
+    tuned = _searches(given) if is_parallel else _search(given)
     if given.output is not None:
         write_kernel(given.output, headed(tuned, given.kernel))
         tuned = replace(tuned, source="")
@@ -152,6 +148,56 @@ def _results(tuned: Tuned) -> dict[str, Any]:
     """What --report shows."""
     timelines = [estimate(tuned.root), estimate(tuned.program)]
     return {"timelines": timelines, "text": ("Schedule", str(tuned))}
+
+
+def _search(given: argparse.Namespace) -> Tuned:
+    """One search in this process."""
+    kernel, specs = load_kernel(given.kernel, given.spec, given.target, given.nki)
+    progress = Progress(given.budget, lines=given.progress)
+    try:
+        return tune(
+            kernel, *specs, target=given.target, nki=given.nki, budget=given.budget,
+            strategy=given.strategy, seed=given.seed, store=given.store, watcher=progress,
+            **_constraints(given),
+        )  # fmt: skip
+    finally:
+        progress.close()
+
+
+def _constraints(given: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `tune` about what a winner may be."""
+    return {
+        "min_depth": given.min_depth,
+        "max_depth": inf if given.max_depth is None else given.max_depth,
+        "engines": None if given.engines is None else _names(given.engines),
+        "settings": Settings() if given.num_targets is None else Settings(given.num_targets),
+    }
+
+
+def _searches(given: argparse.Namespace) -> Tuned:
+    """As many searches as jobs, with consecutive seeds; the fastest winner, of the first seed.
+
+    Raises SearchError where none has found one.
+    """
+    executor = executor_of(given)
+    tasks = [
+        SweepTask(
+            given.kernel, tuple(given.spec), given.target, given.nki, given.budget, given.strategy,
+            given.seed + number, _constraints(given),
+        )
+        for number in range(given.jobs or 1)
+    ]  # fmt: skip
+    status = StatusLine(sys.stderr, lines=given.progress)
+    with TemporaryDirectory(prefix="nkigym") as folder:
+        store = Path(given.store or f"{folder}/found.db")
+        sweep = run_sweep(
+            tasks, executor, store, lambda s: status.show(progress_line(s)), resume=False
+        )
+    status.close()
+    sys.stderr.write("".join(f"nkigym: {line}\n" for line in (*sweep_table(sweep.ordered),)))
+    if not sweep.tuned:
+        raise SearchError("no search has a result", got=sweep.ordered[0]["status"])
+    return min(sweep.tuned.values(), key=lambda tuned: (tuned.report.best_ns, tuned.report.seed))
 
 
 def _names(text: str) -> list[str]:

@@ -106,6 +106,8 @@ class Explorer(Generic[State, Step]):
     """The best qualifying node."""
     nodes: dict[Hashable, Node[State, Step] | None] = field(init=False, default_factory=dict)
     rejected: dict[str, Counter[str]] = field(init=False, default_factory=dict)
+    curve: list[tuple[int, float, float]] = field(init=False, default_factory=list)
+    """Where the best became better: candidates, seconds, latency (ns)."""
     transitions: int = field(init=False, default=0)
     duplicates: int = field(init=False, default=0)
     qualifying: int = field(init=False, default=0)
@@ -211,3 +213,5 @@ class Explorer(Generic[State, Step]):
         qualifies = node.depth >= self.constraints.min_depth
         if qualifies and (self.best is None or node.rank < self.best.rank):
             self.best = node
+            moment = self.meter.candidates, round(self.meter.seconds, 3), node.value_ns
+            self.curve.append(moment)

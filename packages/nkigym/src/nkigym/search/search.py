@@ -115,4 +115,5 @@ def _report(explorer: Explorer, plan: Plan, seed: int, opportunities: int, stopp
         root_ns=explorer.root.value_ns,
         best_ns=explorer.best.value_ns,
         seconds=round(explorer.meter.seconds, 3),
+        curve=tuple(explorer.curve),
     )

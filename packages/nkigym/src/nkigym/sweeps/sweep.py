@@ -65,17 +65,18 @@ Watcher = Callable[[Sweep], None]
 
 
 def run_sweep(
-    tasks: Sequence[SweepTask], executor: Executor, store: Path, watcher: Watcher | None = None
-) -> Sweep:
-    """Tune every task that the store has not finished; results are in the store when they are
-    counted.
+    tasks: Sequence[SweepTask], executor: Executor, store: Path, watcher: Watcher | None = None,
+    resume: bool = True,
+) -> Sweep:  # fmt: skip
+    """Tune every task, with `resume` the ones that the store has not finished; results are in the
+    store when they are counted.
 
     Raises StoreError where the store cannot take a result, and what the executor raises.
     """
     sweep, began = Sweep(tasks, executor=executor.name), time.monotonic()
     by_key = {task.key(): task for task in tasks}
     with Store(store) as opened:
-        done = opened.finished()
+        done = opened.finished() if resume else {}
         sweep.rows = {key: done[key]["row"] for key in by_key if key in done}
         sweep.resumed = len(sweep.rows)
         todo = {key: task for key, task in by_key.items() if key not in done}

@@ -1,0 +1,82 @@
+"""`nkigym sweep` and `nkigym tune --jobs`, from the command line."""
+
+import json
+
+import pytest
+from packages.nkigym.tests import tuning_kernels
+
+from nkigym.cli import main
+from nkigym.tuning import tune
+
+SOFTMAX = f"{tuning_kernels.__file__}:softmax"
+TUNE = ("tune", SOFTMAX, "--spec", "f32[256,128]", "--budget", "20")
+
+
+@pytest.fixture
+def sweep_file(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text(
+        f"[[function]]\nname = '{SOFTMAX}'\nshapes = [['f32[256,128]']]\n"
+        "budget = 20\nseeds = [0, 1]"
+    )
+    return path
+
+
+def test_a_sweep_prints_a_row_of_each_task_and_the_shares_of_workers(sweep_file, tmp_path, capsys):
+    words = ["sweep", str(sweep_file), "--store", str(tmp_path / "s.db")]
+
+    assert main([*words, "--jobs", "2"]) == 0
+    first = capsys.readouterr().out
+    assert main(words) == 0
+    again = capsys.readouterr().out
+
+    rows = first.split("\n\n")[0]
+    assert rows == again.split("\n\n")[0]
+    assert rows.count("softmax f32[256,128]") == 2
+    assert "2 tasks, 0 of them from" in first and "worker 1: " in first
+    assert "2 tasks, 2 of them from" in again
+
+
+def test_a_sweep_as_json(sweep_file, tmp_path, capsys):
+    words = ["sweep", str(sweep_file), "--store", str(tmp_path / "s.db")]
+    assert main([*words, "--output-format", "json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert [row["seed"] for row in found["rows"]] == [0, 1]
+    assert found["workers"]["this process"]["jobs"] == 2
+
+
+def test_a_search_per_job_with_the_next_seed_and_the_fastest_winner(capsys):
+    assert main([*TUNE, "--jobs", "2", "--output-format", "json"]) == 0
+
+    out, err = capsys.readouterr()
+    searches = [tune(tuning_kernels.softmax, "f32[256,128]", budget=20, seed=n) for n in (0, 1)]
+    best = min(searches, key=lambda tuned: (tuned.report.best_ns, tuned.report.seed))
+    assert json.loads(out)["source"] == best.source
+    assert err.count("softmax f32[256,128]") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (("--jobs", "0"), "--jobs 0 allows no job"),
+        (("--ray", "127.0.0.1:9"), "does not answer"),
+        (("--jobs", "2", "--job-time", "soon"), "is not a budget"),
+        (("--jobs", "2", "--job-memory", "2"), "is not a size"),
+    ],
+)
+def test_options_that_cannot_be_used_are_rejected_before_work_begins(options, what, capsys):
+    try:
+        code = main([*TUNE, *options])
+    except SystemExit as ended:
+        code = ended.code
+
+    assert code in (1, 2)
+    assert what in capsys.readouterr().err
+
+
+def test_more_jobs_than_cores_are_reported(monkeypatch, capsys):
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+
+    assert main([*TUNE, "--jobs", "2"]) == 0
+    assert "note: 2 jobs share 1 cores" in capsys.readouterr().err
