@@ -17,8 +17,8 @@ from neuroncore.program import Program, parse_program
 
 HERE = Path(__file__).parent
 
-NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "1": 1.0}
-"""What a unit is in the timeline's; fractions stay as they are."""
+NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "1": 1.0, "GB/s": 1.0, "TFLOPS": 1.0}
+"""What a unit is in the timeline's; fractions and rates stay as they are."""
 
 EXPLICIT = (1, 2, 4, 5)
 """Sections whose instructions are known one by one; the others passed through a closed compiler."""
@@ -32,7 +32,6 @@ class Point:
     section: int
     family: str
     device: str
-    mode: str
     cite: str
     value: float
     unit: str
@@ -50,6 +49,9 @@ class Point:
     gives: tuple[str, ...] = ()
     readings: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
+    flags: tuple[str, ...] = ()
+    """Transformations of the toolchain that the source says were switched off."""
+    confidence: str = "A"
 
     @property
     def measured(self) -> float:
@@ -97,6 +99,6 @@ def all_points() -> tuple[Point, ...]:
 def _point(source: Mapping[str, Any], given: Mapping[str, Any]) -> Point:
     shared = {name: value for name, value in source.items() if name != "point"}
     fields: dict[str, Any] = {**shared, **given}
-    for name in ("bottleneck", "gives"):
+    for name in ("bottleneck", "gives", "flags"):
         fields[name] = tuple(fields.get(name, ()))
     return Point(**fields)

@@ -39,11 +39,11 @@ class Prediction:
 class Model:
     """The timeline with fixed constants; every program is estimated once.
 
-    `mode` None: each point's own; it is for times of whole programs, not of single instructions.
+    `mode` is for times of whole programs; single instructions and streams of them are as written.
     """
 
     constants: Constants = field(default_factory=constants)
-    mode: str | None = None
+    mode: str = "device"
     timelines: dict[Any, Timeline] = field(default_factory=dict)
 
     def timeline(self, point: Point) -> Timeline:
@@ -52,11 +52,16 @@ class Model:
         Programs are verified by the tests: one of them fills SBUF beyond the verifier's reserve.
         """
         skip = point.read in LARGE
-        mode = (self.mode if skip else None) or point.mode
-        key = (point.key, mode, skip)
+        mode = self.mode if skip else "as_written"
+        key = (point.key, mode, skip, point.flags)
         if key not in self.timelines:
             self.timelines[key] = estimate(
-                point.build(), mode=mode, constants=self.constants, skip_periods=skip, verified=True
+                point.build(),
+                mode=mode,
+                constants=self.constants,
+                skip_periods=skip,
+                verified=True,
+                without=point.flags,
             )
         return self.timelines[key]
 

@@ -38,6 +38,27 @@ def _first_length(point: Point, timeline: Timeline, values: Values) -> float:
     return first.end_ns - first.start_ns
 
 
+def _last_length(point: Point, timeline: Timeline, values: Values) -> float:
+    """The same of the last one."""
+    last = chosen(point, timeline)[-1]
+    return last.end_ns - last.start_ns
+
+
+def _total(point: Point, timeline: Timeline, values: Values) -> float:
+    """First instruction to last completion."""
+    return timeline.total_ns
+
+
+def _round_trip(point: Point, timeline: Timeline, values: Values) -> float:
+    """From the start of every second one to the next."""
+    return 2 * _start_interval(point, timeline, values)
+
+
+def _tflops(point: Point, timeline: Timeline, values: Values) -> float:
+    """Floating-point operations over TensorE's busy time."""
+    return timeline.flops / timeline.lanes["tensor"].busy_ns / 1e3
+
+
 def _length(point: Point, timeline: Timeline, values: Values) -> float:
     """Start to completion, as a profiler draws it."""
     return median(bar.end_ns - bar.start_ns for bar in chosen(point, timeline))
@@ -58,7 +79,8 @@ def _span(point: Point, timeline: Timeline, values: Values) -> float:
 def _gap(point: Point, timeline: Timeline, values: Values) -> float:
     """Completion of the first one to the start of the first `to`."""
     done = chosen(point, timeline)[0].end_ns
-    consumers = (b for b in timeline.bars if b.instruction == point.to and b.kind == "pass")
+    first = ("pass", "table_load")
+    consumers = (b for b in timeline.bars if b.instruction == point.to and b.kind in first)
     return min(b.start_ns for b in consumers) - done
 
 
@@ -80,7 +102,11 @@ def _mean_interval(times: Sequence[float]) -> float:
 READINGS: Mapping[str, Callable[[Point, Timeline, Values], float]] = {
     "launch": _launch,
     "first_length": _first_length,
+    "last_length": _last_length,
     "length": _length,
+    "total": _total,
+    "round_trip": _round_trip,
+    "tflops": _tflops,
     "transfer": _transfer,
     "span": _span,
     "gap": _gap,
@@ -88,7 +114,7 @@ READINGS: Mapping[str, Callable[[Point, Timeline, Values], float]] = {
     "rate": _rate,
 }
 
-LARGE = frozenset({"launch"})
+LARGE = frozenset({"launch", "tflops"})
 """Readings of the whole, which need not see every iteration of a loop."""
 
 

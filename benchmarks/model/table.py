@@ -78,7 +78,7 @@ def speed_lines(model: Model, points: Sequence[Point]) -> Iterator[str]:
     total_ops, total_seconds = 0, 0.0
     first = {p.key: p for p in reversed(points)}
     for point in reversed(first.values()):
-        mode = model.mode or point.mode
+        mode = model.mode
         num_ops, seconds = _timed(point, mode, skip_periods=True)
         line = f"{point.id:18} {num_ops:9} {seconds:9.3f} s {num_ops / seconds:12,.0f} /s"
         if num_ops <= PLAYED:

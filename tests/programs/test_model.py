@@ -146,7 +146,7 @@ def test_constants_that_points_give_exist_and_inferred_ones_say_where_they_are_f
 
     assert given <= set(table)
     read_off = {name for name, row in table.items() if row["confidence"] in READ_OFF}
-    assert read_off - given <= {"LAUNCH"}  # a span that a tutorial's profile shows
+    assert read_off - given <= {"LAUNCH", "DMA_STORE_START", "RECIPROCAL"}  # of whole kernels
 
 
 def predictions(*ids: str) -> list[Prediction]:
@@ -278,8 +278,8 @@ def test_the_last_line_sums_up_the_explicit_points_and_those_that_gave_no_consta
     assert main(["--section", "4"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:3]] == ["a1", "a2"]
-    share = r"median \d+\.\d % p90 \d+\.\d % \(2 points\)"
+    assert [line.split()[0] for line in lines[1:4]] == ["a1", "a2", "a3"]
+    share = r"median \d+\.\d % p90 \d+\.\d % \(8 points\)"
     assert re.fullmatch(f"{share}; of points that gave no constant {share}", lines[-1])
 
 
@@ -289,8 +289,8 @@ def test_the_table_is_written_as_a_page(tmp_path, capsys):
     main(["--section", "4", "--write", str(page)])
 
     rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| a")]
-    assert [row[0] for row in rows] == ["| a1", "| a2"]
-    assert [row[3] for row in rows] == ["366 us", "262 us"]
+    assert [row[0] for row in rows][:2] == ["| a1", "| a2"]
+    assert [row[3] for row in rows][:2] == ["366 us", "262 us"]
     assert capsys.readouterr().out.splitlines()[-1] in page.read_text()
 
 
@@ -302,7 +302,7 @@ def test_a_point_about_an_instruction_that_is_not_played_says_so():
 
 
 def test_the_published_table_is_what_the_model_says():
-    """When this fails: python -m benchmarks.model --leave-one-family-out --write docs/model.md"""
+    """When this fails: python -m benchmarks.model --write docs/model.md"""
     page = Path(__file__).parents[2].joinpath("docs", "model.md").read_text()
     model = Model()
 

@@ -120,7 +120,7 @@ def test_waits_for_every_conflict_order_the_same():
 def test_the_plan_takes_as_long_as_the_timeline_says_of_rotated_buffers():
     """Two ways to the same: waits for counters here, tracked bytes and rotated buffers there."""
     program = gemm(2048, 2048, 2048)
-    compiled = estimate(program, mode="compiled", verified=True)
+    compiled = estimate(program, mode="device", verified=True)
 
     assert large()[2].planned.makespan_ns == pytest.approx(compiled.total_ns, rel=0.01)
 

@@ -14,11 +14,12 @@ _STRIDE_LIMIT_BYTES = 16
 
 
 def one_pass(call: Call, cycles: float, table: str | None = None, rate: int = 1) -> list[MicroOp]:
-    """A trip of `cycles` through the call's engine, floored at the least initiation interval.
+    """A trip of `cycles` through the call's engine, behind its access to memory.
 
-    GpSimdE adds its start-up instead of the floor; strided operands take twice as long. An address
-    that a register holds raises the floor [NKI 0.1 API documents: tensor_copy_dynamic_src]. `rate`
-    is that of a performance mode: elements per cycle and lane, of static accesses.
+    The least initiation interval is the floor; GpSimdE adds its start-up instead. Strided operands
+    take twice as long. An address that a register holds raises the floor [NKI 0.1 API documents:
+    tensor_copy_dynamic_src]. `rate` is that of a performance mode: elements per cycle and lane, of
+    static accesses.
     """
     engine = call.engine
     slow = 2 if any(is_strided(s) for s in call.tiles.values()) else 1
@@ -28,7 +29,7 @@ def one_pass(call: Call, cycles: float, table: str | None = None, rate: int = 1)
     if engine is Engine.gpsimd:
         interval = constant("GPSIMD_START") + round(cycles * slow)
     else:
-        interval = max(constant("MIN_II"), round(cycles * slow))
+        interval = max(constant("MIN_II"), round(cycles * slow) + constant("ACCESS_OVERHEAD"))
     return [Pass(engine, interval, table, fast=rate > 1)]
 
 

@@ -1,5 +1,6 @@
 """Time: plays a program's micro-ops on the engines and queues of a NeuronCore."""
 
+from neuroncore.timeline.compilation.toolchain import TRANSFORMATIONS, Transformation
 from neuroncore.timeline.dependences.order import Gate, Order
 from neuroncore.timeline.estimate import estimate, latency_ns
 from neuroncore.timeline.model.bars import CAUSES
@@ -9,6 +10,7 @@ from neuroncore.timeline.results.timeline import Bar, CriticalPathStep, LaneUse,
 
 __all__ = [
     "CAUSES",
+    "TRANSFORMATIONS",
     "Bar",
     "Constants",
     "CriticalPathStep",
@@ -16,6 +18,7 @@ __all__ = [
     "LaneUse",
     "Order",
     "Timeline",
+    "Transformation",
     "constants",
     "estimate",
     "latency_ns",

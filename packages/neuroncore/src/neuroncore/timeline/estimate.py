@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -13,7 +14,11 @@ from neuroncore.program import Program, check
 from neuroncore.program.verification.findings import need_program, raise_findings
 from neuroncore.timeline.compilation.call_demands import Described
 from neuroncore.timeline.compilation.compiler import Compiler
-from neuroncore.timeline.compilation.optimizations import hoisted
+from neuroncore.timeline.compilation.toolchain import (
+    Transformation,
+    in_force,
+    transformed,
+)
 from neuroncore.timeline.dependences.order import Order
 from neuroncore.timeline.model.clock import Clock
 from neuroncore.timeline.model.constants import Constants, machine
@@ -23,7 +28,8 @@ from neuroncore.timeline.playing.state import State
 from neuroncore.timeline.results.timeline import Timeline
 from neuroncore.work import charging
 
-MODES = ("as_written", "compiled")
+DEVICE = "device"
+MODES = ("as_written", DEVICE)
 
 
 def estimate(
@@ -35,12 +41,13 @@ def estimate(
     skip_periods: bool = True,
     verified: bool = False,
     order: Order | None = None,
+    without: Collection[str] = (),
 ) -> Timeline:
     """Play `program` on one core of `target` (None: the program's own) without executing it.
 
-    `as_written` keeps program order on every engine and the buffers as they are allocated;
-    `compiled` rotates buffers and lets engines go ahead within dependences, as the closed compiler
-    is known to do, where that is faster. `skip_periods` False plays every iteration; the result is
+    `as_written` keeps program order on every engine and the buffers as they are allocated; `device`
+    is the program as the toolchain of its NKI version makes it (`compilation.toolchain`), less the
+    transformations named by `without`. `skip_periods` False plays every iteration; the result is
     the same, later. `constants` None are the constants of costs.json. `verified`: `check` has
     passed already. With an `order` (as_written only), instructions wait for what it says and for
     nothing else, DMAs go to the queues that it says, and every iteration is played.
@@ -64,7 +71,8 @@ def estimate(
     if not verified:
         check(program)
     values = (constants or published()).at(program.target)
-    return _played(program, mode, values, skip_periods, order)
+    applied = in_force(program, without) if mode == DEVICE else ()
+    return _played(program, mode, values, skip_periods, order, applied)
 
 
 def latency_ns(program: Program, *, verified: bool = False) -> float:
@@ -110,52 +118,60 @@ def _played(
     values: dict[str, float],
     skip_periods: bool,
     order: Order | None,
+    applied: tuple[Transformation, ...],
 ) -> Timeline:
     """The timeline of a program that is in order, played now."""
     model, plays = _Model.of(program.target, values), []
     with charging(values), no_collection():
-        described = Described(program, model.core, values)
-        for each, how in _ways(program, mode):
-            if how == _Way(reorders=True) and not plays[0][1].dealt:
+        ways = [(program, _Way())]
+        if mode == DEVICE:
+            ways = _ways(transformed(program, model.core, applied), applied) + ways
+        known: dict[int, Described] = {}
+        for each, how in ways:
+            if how.balances is False and plays and each is ways[0][0] and not plays[0][1].dealt:
                 continue  # it would be the same once more
+            described = known.setdefault(id(each), Described(each, model.core, values))
             state = State(model.clock, model.queues, how.reorders)
             skips = skip_periods and order is None
-            plays.append((state, _play(each, described, state, how.balances, skips, order)))
+            plays.append((state, _play(each, described, state, how, skips, order)))
     state, compiler = min(plays, key=lambda pair: pair[0].end)
     peaks = {
         "tflops": model.facts["peak_tflops"],
         "hbm": model.facts["hbm_gbps"],
         "dma": model.facts["dma_engines"] * values["DMA_BANDWIDTH"],
     }
-    return Timeline(compiler.program, mode, state, compiler.sites, values, peaks)
+    return Timeline(compiler.program, mode, state, compiler.sites, values, peaks, applied)
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """What a compiler may do: put instructions into gaps, deal out engines that were left open."""
+    """What a compiler may do: put instructions into gaps, deal out engines that were left open,
+    give buffers of loops several places.
+    """
 
     reorders: bool = False
     balances: bool = False
+    rotates: bool = False
 
 
-def _ways(program: Program, mode: str) -> list[tuple[Program, _Way]]:
-    """The candidates that are played; the fastest counts."""
-    if mode == "as_written":
-        return [(program, _Way())]
-    changed = hoisted(program)
-    return [(changed, _Way(True, True)), (changed, _Way(True)), (program, _Way())]
+def _ways(program: Program, applied: tuple[Transformation, ...]) -> list[tuple[Program, _Way]]:
+    """The candidates that are played beside the kernel as written; the fastest counts."""
+    names = {each.name for each in applied}
+    balances = "engine_shares" in names
+    way = _Way("scheduling" in names, balances, "slot_rotation" in names)
+    return [(program, way)] + [(program, replace(way, balances=False))] * balances
 
 
 def _play(
     program: Program,
     described: Described,
     state: State,
-    balances: bool = False,
+    how: _Way = _Way(),
     skip_periods: bool = True,
     order: Order | None = None,
 ) -> Compiler:
     """Play `program` on `state`."""
-    compiler = Compiler(program, described, state, balances, order)
+    compiler = Compiler(program, described, state, how.balances, order, how.rotates)
     steps = compiler.body(program.body)
     raise_findings(program, compiler.without_cost)
     try:

@@ -84,4 +84,4 @@ def test_every_iteration_is_played_in_a_given_order():
 
 def test_an_order_and_a_mode_that_makes_another_are_rejected():
     with pytest.raises(AttributeValueError, match="order is given"):
-        estimate(program(ADDS), mode="compiled", verified=True, order=Ordered(Free()))
+        estimate(program(ADDS), mode="device", verified=True, order=Ordered(Free()))

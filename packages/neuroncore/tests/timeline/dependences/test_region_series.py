@@ -69,7 +69,7 @@ for image in range(3):
 """
 
 
-@pytest.mark.parametrize("mode", ["as_written", "compiled"])
+@pytest.mark.parametrize("mode", ["as_written", "device"])
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
 def test_lanes_that_lag_behind_a_loop_of_columns_wait_for_those_they_touch(target, mode):
     kernel = program(COLUMN_BY_COLUMN, target)
@@ -77,6 +77,6 @@ def test_lanes_that_lag_behind_a_loop_of_columns_wait_for_those_they_touch(targe
     carried = estimate(kernel, mode=mode)
     played = estimate(kernel, mode=mode, skip_periods=False)
 
-    assert carried.repeats
+    assert carried.repeats or mode == "device"  # its horizon is longer than the loop
     assert facts(carried) == facts(played)
     assert carried.by_line() == pytest.approx(played.by_line())

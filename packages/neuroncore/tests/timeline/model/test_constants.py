@@ -84,7 +84,7 @@ def test_no_bandwidth_is_no_bandwidth(target):
         constants().but("DMA_BANDWIDTH", target, 0)
 
 
-@pytest.mark.parametrize("mode", ["as_written", "compiled"])
+@pytest.mark.parametrize("mode", ["as_written", "device"])
 @pytest.mark.parametrize("name", [n for n in costs()["constants"] if n != "DMA_BANDWIDTH"])
 def test_every_time_may_be_none_at_all(name, mode):
     changed = constants().but(name, "trn2", 0)

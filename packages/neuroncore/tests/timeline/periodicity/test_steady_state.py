@@ -26,7 +26,7 @@ def facts(timeline):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", ["as_written", "compiled"])
+@pytest.mark.parametrize("mode", ["as_written", "device"])
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
 @pytest.mark.parametrize("name", ALL)
 def test_a_loop_that_repeats_itself_takes_as_long_as_all_its_iterations(name, target, mode):
@@ -41,7 +41,7 @@ def test_a_loop_that_repeats_itself_takes_as_long_as_all_its_iterations(name, ta
     assert carried.by_line() == pytest.approx(played.by_line())
 
 
-@pytest.mark.parametrize("mode", ["as_written", "compiled"])
+@pytest.mark.parametrize("mode", ["as_written", "device"])
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_carried_periods_leave_what_played_ones_leave(seed, target, mode):
@@ -57,7 +57,7 @@ def test_carried_periods_leave_what_played_ones_leave(seed, target, mode):
     assert path == pytest.approx(carried.total_ns)
 
 
-@pytest.mark.parametrize("mode", ["as_written", "compiled"])
+@pytest.mark.parametrize("mode", ["as_written", "device"])
 @pytest.mark.parametrize("skips", [True, False])
 @pytest.mark.parametrize("name", ALL)
 def test_the_critical_path_adds_up_and_nothing_waits_for_what_comes_later(name, skips, mode):
@@ -73,7 +73,7 @@ def test_the_critical_path_adds_up_and_nothing_waits_for_what_comes_later(name, 
 def test_a_compiled_kernel_is_not_slower_than_it_was_written(name):
     kernel = program(ALL[name])
 
-    assert estimate(kernel, mode="compiled").total_ns <= estimate(kernel).total_ns
+    assert estimate(kernel, mode="device").total_ns <= estimate(kernel).total_ns
 
 
 def test_ten_thousand_million_transfers_take_no_time_to_add_up():
@@ -133,7 +133,7 @@ for i in range(60):
     memset(dst=d[:, 0:4], value=0.0, engine=vector)
 """
     carried, played = (
-        estimate(program(body), mode="compiled", skip_periods=skips) for skips in (True, False)
+        estimate(program(body), mode="device", skip_periods=skips) for skips in (True, False)
     )
 
     assert carried.repeats
@@ -153,7 +153,7 @@ for i in range(200):
     memset(dst=wide[:, 128*i : 128*i + 128], value=0.0, engine=vector)
 """
     carried, played = (
-        estimate(program(body), mode="compiled", verified=True, skip_periods=skips)
+        estimate(program(body), mode="device", verified=True, skip_periods=skips)
         for skips in (True, False)
     )
 

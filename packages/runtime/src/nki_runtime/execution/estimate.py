@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from types import NoneType
@@ -30,7 +30,8 @@ def estimate(
     kernel: Any,
     *arrays_or_specs: Any,
     target: str | None = None,
-    mode: str = "as_written",
+    mode: str = "device",
+    without: Collection[str] = (),
     **kwargs: Any,
 ) -> Timeline:
     """How long `kernel` takes on these arguments, and why.
@@ -44,7 +45,9 @@ def estimate(
     a `(shape, dtype)` pair, or anything with `.shape` and `.dtype` that is not an array, such as
     jax.ShapeDtypeStruct.
     target: trn1|inf2|gen2, trn2|gen3 or trn3|gen4; None: the one that `simulate` would take.
-    mode: "as_written" (program order, buffers as allocated) or "compiled".
+    mode: "device" (as the toolchain of the kernel's NKI version makes it) or "as_written" (if
+    nothing is moved: program order, buffers as allocated).
+    without: transformations of the toolchain that are switched off, by name.
 
     The programs of a grid follow one another on one core. Raises what the kernel raises,
     ProgramError with everything that is wrong with its program, UnsupportedError for a kernel that
@@ -53,7 +56,7 @@ def estimate(
     """
     with no_collection():
         program = program_of(kernel, *arrays_or_specs, target=target, **kwargs)
-        return play(program, mode=mode, verified=True)
+        return play(program, mode=mode, verified=True, without=without)
 
 
 def program_of(

@@ -6,7 +6,7 @@ and found again by the very call, its buffers and where its loops begin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -20,6 +20,8 @@ from neuroncore.program import Buffer, Call, Loop, Program, Statement
 from neuroncore.program.ir.binding import machine_call, specs_of
 from neuroncore.program.ir.effects import BoundEffect, bound_effects
 from neuroncore.program.ir.traversal import accesses
+from neuroncore.timeline.model.clock import Clock
+from neuroncore.timeline.model.lanes import LANE
 from neuroncore.timeline.resources.ports import ports_of
 from neuroncore.work import MicroOp, Pass
 
@@ -65,8 +67,18 @@ class Demand:
                 made.record, made.specs, attrs, made.target, made.options, made.version
             )
             demand = _demand(call, other, self.places)
-            if demand.passes and not check(other):
+            if demand.passes and (_is_an_activation(made) or not check(other)):
                 yield demand
+
+
+def _is_an_activation(made: MachineCall) -> bool:
+    """Whether ScalarE computes it as activation(scale * x + bias), on every generation."""
+    if made.record.name == "tensor_copy":
+        return True
+    if made.record.name != "tensor_scalar":
+        return False
+    names = [op.name for op in (made.op0, made.op1) if op is not None]
+    return names in (["multiply"], ["add"], ["multiply", "add"])
 
 
 class Described:
@@ -115,3 +127,42 @@ def _demand(call: Call, made: MachineCall, places: tuple[BoundEffect, ...]) -> D
     ports = dict.fromkeys([name for op in passes for name in ports_of(call, made, op)])
     written = [p.buffer for p in places if p.buffer and p.effect.touch is not Touch.read]
     return Demand(made, places, work, passes, tuple(ports), tuple(dict.fromkeys(written)))
+
+
+def dealt_out(
+    body: tuple[Statement, ...],
+    clock: Clock,
+    ways: Mapping[int, Sequence[Pass]],
+) -> dict[int, int]:
+    """Call (by id) → which of its `ways` to take; the first is what the call does as written.
+
+    The longest (times its iterations) first, each to the engine that would then be done first.
+    """
+    weights = dict(_iterations(body, 1))
+    load: dict[int, float] = {}
+    open_calls = []
+    for call, trips in weights.items():
+        each = [
+            (LANE[op.engine], clock.cycles(LANE[op.engine], op.interval))
+            for op in ways.get(call, ())
+        ]
+        if len(each) == 1:
+            lane, ticks = each[0]
+            load[lane] = load.get(lane, 0) + ticks * trips
+        elif each:
+            open_calls.append((trips, call, each))
+    chosen: dict[int, int] = {}
+    for trips, call, each in sorted(open_calls, key=lambda c: -c[0] * max(t for _, t in c[2])):
+        done = [load.get(lane, 0) + ticks * trips for lane, ticks in each]
+        chosen[call] = way = done.index(min(done))
+        load[each[way][0]] = done[way]
+    return chosen
+
+
+def _iterations(body: tuple[Statement, ...], trips: int) -> Iterator[tuple[int, int]]:
+    """Every call, by id, and how often it is executed."""
+    for statement in body:
+        if isinstance(statement, Loop):
+            yield from _iterations(statement.body, trips * statement.trips)
+        elif isinstance(statement, Call):
+            yield id(statement), trips

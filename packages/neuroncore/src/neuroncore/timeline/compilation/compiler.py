@@ -23,9 +23,9 @@ from neuroncore.program import (
 )
 from neuroncore.program.ir.effects import BoundEffect
 from neuroncore.program.verification.findings import found
-from neuroncore.timeline.compilation.call_demands import Demand, Described
+from neuroncore.timeline.compilation.call_demands import Demand, Described, dealt_out
+from neuroncore.timeline.compilation.loop_transformations import copies
 from neuroncore.timeline.compilation.loops import Body, as_one
-from neuroncore.timeline.compilation.optimizations import copies, dealt_out
 from neuroncore.timeline.dependences.access import TrackedAccess
 from neuroncore.timeline.dependences.order import Order
 from neuroncore.timeline.dependences.regions import Parts
@@ -52,11 +52,12 @@ class Compiler:
     def __init__(
         self, program: Program, described: Described, state: State,
         balanced: bool = False, order: Order | None = None,
+        rotates: bool = False,
     ) -> None:  # fmt: skip
         self.program, self.state, self.queues = program, state, len(state.queues)
         self.core = described.core
         self.order = order
-        self.copies = copies(program, self.core, self.queues) if state.reorders else {}
+        self.copies = copies(program, self.core, self.queues) if rotates else {}
         self.buffers = described.buffers
         self.values: list[int] = []
         self.variables: dict[str, int] = {}
@@ -83,7 +84,10 @@ class Compiler:
         self.lonely = {
             name
             for name in self.written
-            if touched[name] == 1 and not state.reorders and not _is_placed(self.buffers[name])
+            if touched[name] == 1
+            and not state.reorders
+            and not rotates
+            and not _is_placed(self.buffers[name])
         }
         """Buffers that one call alone touches, by writing: in order it never waits there."""
 
@@ -148,6 +152,7 @@ class Compiler:
         match site.work[0]:
             case Transfer() as op:
                 self._count_bytes(site, demand.made, op)
+                site.begins = _begins(demand.made)
                 site.generator = self._generator(demand.made, site.lane)
                 return transfer(self.state, site)
             case LoadStationary():
@@ -265,6 +270,13 @@ class Compiler:
     def _count_bytes(site: Site, call: MachineCall, op: Transfer) -> None:
         ends = sum(not spec.space.on_chip for spec in call.tiles.values())
         site.hbm_bytes = op.bytes * ends
+
+
+def _begins(call: MachineCall) -> str:
+    """The constant of a load, or of a store out of on-chip memory."""
+    dst, src = call.tiles.get("dst"), call.tiles.get("src")
+    is_store = dst is not None and src is not None and src.space.on_chip > dst.space.on_chip
+    return "DMA_STORE_START" if is_store else "DMA_START"
 
 
 def _is_placed(buffer: Buffer) -> bool:

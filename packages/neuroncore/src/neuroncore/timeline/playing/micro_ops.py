@@ -14,7 +14,6 @@ from neuroncore.timeline.dependences.tracks import Track
 from neuroncore.timeline.model.bars import (
     LANE,
     MULTIPLY,
-    NO_BAR,
     PASS,
     RESOURCE,
     TABLE,
@@ -61,7 +60,7 @@ def engine_pass(state: State, site: Site) -> Step:
     def play() -> None:
         ready = look()
         if table is not None and state.table != table:
-            _load_table(state, number, table)
+            _load_table(state, number, table, ready, wait.bar, wait.why)
         start, cause, why = lane.free, lane.last, LANE
         if ready > start:
             start, cause, why = ready, wait.bar, wait.why
@@ -86,16 +85,27 @@ def engine_pass(state: State, site: Site) -> Step:
     return play
 
 
-def _load_table(state: State, number: int, table: str) -> None:
-    """ScalarE loads the table of an activation before it may wait for its operands."""
+def _load_table(state: State, number: int, table: str, ready: int, cause: int, why: int) -> None:
+    """ScalarE loads the table of an activation once its operands are there: the profiles of the DMA
+    overview show it behind the DMA that the activation waits for. Bar `cause` makes them.
+    """
     lane, bar = state.lanes[SCALAR], state.next_bar
     loading = state.clock.cycles(SCALAR, state.clock.values["ACT_TABLE_LOAD"])
-    start, free = lane.free, lane.free + loading
+    start = lane.free
+    if ready <= start:
+        cause, why = lane.last, LANE
+    else:
+        start = ready
+    free = start + loading
     if state.records:
-        state.bars.append((number, SCALAR, TABLE, start, free, free, lane.last, LANE))
+        state.bars.append((number, SCALAR, TABLE, start, free, free, cause, why))
     state.next_bar = bar + 1
+    if isinstance(lane, LooseLane):
+        lane.occupy(start, loading, cause, why, bar, state.reason)
+    elif start > lane.free and state.records:
+        state.stall(lane, lane.free, start, cause, why)
     lane.last, lane.free = bar, free
-    state.table_there, state.table_bar = free, lane.last
+    state.table_there, state.table_bar = free, bar
     lane.busy += loading
     state.num_ops += 1
     state.table = table
@@ -178,7 +188,7 @@ def transfer(state: State, site: Site) -> Step:
     idle = clock.ticks("DMA_GAP") * engines / clock.dma_engines
     share, gap = max(1, round(length * engines / clock.dma_engines + idle)), round(idle)
     tail = clock.of_ns(clock.values["DMA_STAGGER"] * (engines - 1))
-    begins, completes = clock.ticks("DMA_START"), clock.ticks("DMA_COMPLETION")
+    begins, completes = clock.ticks(site.begins), clock.ticks("DMA_COMPLETION")
     release, floor = clock.ticks("DMA_TO_CONSUMER"), clock.ticks("DMA_QUEUE_FLOOR")
     issue = clock.ticks("DMA_ISSUE")
     wait, number = site.wait(0 if state.reorders else None), site.number
@@ -241,9 +251,7 @@ def loose_pass(state: State, site: Site) -> Step:
         ready, behind, by = look(), wait.bar, wait.why
         if table is not None:
             if state.table != table:
-                at = lane.free
-                _load_table(state, number, table)
-                lane.loaded(at, reason(NO_BAR, LANE))
+                _load_table(state, number, table, ready, behind, by)
             if state.table_there > ready:
                 ready, behind, by = state.table_there, state.table_bar, LANE
         if ready >= lane.free and not ports:

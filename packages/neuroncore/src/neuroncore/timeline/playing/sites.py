@@ -36,6 +36,8 @@ class Site:
     """How long a transfer takes beyond its share of the DMA engines, were it alone."""
     generator: Gaps | None = None
     """Who makes the descriptors of a DMA."""
+    begins: str = "DMA_START"
+    """The constant that says when a DMA begins to move data after its trigger."""
     hbm_bytes: int = 0
     flops: int = 0
     gate: Gate | None = None

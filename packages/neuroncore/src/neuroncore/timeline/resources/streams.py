@@ -132,12 +132,6 @@ class LooseLane(Lane):
             self.reasons[start] = mine = reason(cause, why)
             stalls[mine] = stalls.get(mine, 0) + start - before
 
-    def loaded(self, start: int, reason: tuple[int, int]) -> None:
-        """Its latest bar occupied it from `start` to where it is free now."""
-        self.reasons[start] = reason
-        self.taken.follow(start, self.free - start)
-        self.ended[self.free] = self.last
-
     def before(self, time: int) -> int:
         """The instruction behind which one starts at `time`."""
         return self.ended.get(time, NO_BAR)

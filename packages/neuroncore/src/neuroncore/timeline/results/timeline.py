@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neuroncore.program import Call, Program
 from neuroncore.source_location import Place
+from neuroncore.timeline.compilation.toolchain import Transformation
 from neuroncore.timeline.model.bars import CAUSES, KINDS, NO_BAR, TRANSFER, Played
 from neuroncore.timeline.model.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
 from neuroncore.timeline.playing.sites import Site
@@ -72,11 +73,12 @@ class Timeline:
     def __init__(
         self, program: Program, mode: str, state: State, sites: list[Site],
         values: dict[str, float], peaks: dict[str, float],
+        assumed: tuple[Transformation, ...] = (),
     ) -> None:  # fmt: skip
         self.program, self.mode = program, mode
         self._state, self._sites, self._clock = state, sites, state.clock
         self._values, self._peaks = values, peaks
-        self.target = program.target
+        self.target, self.assumed = program.target, assumed
         self.total_ns = self._ns(state.end)
         """From the first instruction to the last completion."""
         self.launch_ns = self.total_ns + values["LAUNCH"]
@@ -290,6 +292,8 @@ def _head(timeline: Timeline) -> Iterator[str]:
         f"MFU {timeline.mfu:.1%}, MBU {timeline.mbu:.1%}, DMA efficiency "
         f"{timeline.dma_efficiency:.1%}"
     )
+    if timeline.assumed:
+        yield f"assumed of the toolchain: {', '.join(each.name for each in timeline.assumed)}"
 
 
 def _lanes(timeline: Timeline) -> Iterator[str]:

@@ -1,0 +1,366 @@
+"""Transformations of loops: invariant calls leave them, small elementwise ones become wide calls.
+
+Both expand buffers: [P, F] of a loop becomes [P, n, F]; what iteration i accessed is at place i.
+
+Loop-invariant code motion: a call in inner loops whose operands do not depend on the loop around
+them moves with these inner loops, where memory has room for its expanded buffer. Loads cross
+outermost loops alone: published byte counters show no other moved (g0, k2 and n_matmul against
+n_matmul_add_rmsnorm and n_rmsnorm_matmul in benchmarks/model).
+
+Vectorization: an instruction that touches k elements per partition in each of n iterations of an
+innermost loop touches n x k of them once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from neuroncore.enums import MemorySpace
+from neuroncore.integers.affine import Affine
+from neuroncore.machine.core import NeuronCore
+from neuroncore.program import (
+    Access,
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    accesses,
+    calls,
+    map_accesses,
+    peaks,
+    walk,
+)
+
+WIDEST = 512
+"""Elements per partition of the widest instruction that is made."""
+
+ELEMENTWISE = frozenset({"tensor_tensor", "tensor_copy", "tensor_reduce"})
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """`buffer` with a place for every iteration of `loops`, the outermost first."""
+
+    buffer: Buffer
+    loops: Sequence[Loop]
+
+    @property
+    def places(self) -> int:
+        return prod(loop.trips for loop in self.loops)
+
+    def expanded(self) -> Buffer:
+        """The buffer with all of its places."""
+        first, *free = self.buffer.shape
+        return replace(self.buffer, shape=(first, self.places, *free))
+
+    def place(self) -> Affine:
+        """The number of the iteration; of loops that count from 0 by 1."""
+        number, size = Affine(), 1
+        for loop in reversed(self.loops):
+            number = number + Affine.variable(loop.variable, size)
+            size *= loop.trips
+        return number
+
+    def access(self, old: Access) -> Access | None:
+        """The access in its iteration's place; None where its strides cross partitions."""
+        row, count = self.buffer.row, self.places
+        if not self._is_plain(old):
+            return None
+        partition, free = divmod(old.offset.constant, row)
+        offset = Affine(partition * row * count + free)
+        for name, step in old.offset.terms:
+            across = row > 1 and step % row == 0
+            offset = offset + Affine.variable(name, step * count if across else step)
+        strides = (old.strides[0] * count, *old.strides[1:])
+        return replace(old, strides=strides, offset=offset + self.place() * row)
+
+    def _is_plain(self, old: Access) -> bool:
+        """Whether dimension 0 and some variables go over partitions, and all else inside them."""
+        row, (first, *free) = self.buffer.row, old.strides
+        steps = [*free, *(step for _, step in old.offset.terms if step % row)]
+        stays = row == 1 or all(abs(step) < row for step in steps)
+        return stays and first % row == 0 and old.indirect is None and old.dtype is None
+
+
+def counts_from_zero(loop: Loop) -> bool:
+    """Whether its variable is the number of the iteration."""
+    return loop.start == 0 and loop.step == 1 and loop.trips > 0
+
+
+def written(call: Call) -> list[str]:
+    """The buffers of its outputs."""
+    return [call.accesses[n].buffer for n in call.record.outputs if n in call.accesses]
+
+
+MOST_STATEMENTS = 2000
+"""Programs of more statements are left as they are: their loops were unrolled."""
+
+
+def hoisted(program: Program, core: NeuronCore) -> Program:
+    """The program with invariant calls before their loops, where SBUF has room."""
+    statements = list(walk(program.body))
+    if len(statements) > MOST_STATEMENTS:
+        return program
+    taken = peaks(program, core.target)[MemorySpace.sbuf].held
+    room = core.free_bytes_of(MemorySpace.sbuf) - taken
+    motion = _Motion(room)
+    return replace(program, body=tuple(motion.body(program.body, outermost=True)))
+
+
+@dataclass(slots=True)
+class _Found:
+    """An invariant call, the loops around it inside the loop that it leaves, its expansion."""
+
+    call: Call
+    loops: tuple[Loop, ...]
+    expansion: Expansion
+
+
+@dataclass(slots=True)
+class _Motion:
+    room: int
+    """Bytes of a partition that nothing takes yet."""
+    moved: set[str] = field(default_factory=set)
+    """Buffers that grew: what reads them stays (m1 and m2 are slower than if it left too)."""
+
+    def body(self, body: tuple[Statement, ...], outermost: bool) -> Iterator[Statement]:
+        for statement in body:
+            if not isinstance(statement, Loop):
+                yield statement
+                continue
+            inner = replace(statement, body=tuple(self.body(statement.body, outermost=False)))
+            while (found := self._next(inner, outermost)) is not None:
+                yield from self._before(found)
+                inner = _without(inner, found)
+            yield inner
+
+    def _next(self, loop: Loop, outermost: bool) -> _Found | None:
+        """The first call that may leave the loop."""
+        if loop.trips < 2:
+            return None
+        writes = Counter(name for call in calls(loop.body) for name in written(call))
+        for found in _candidates(loop, (), {}):
+            if self._may_leave(found, loop, writes, outermost):
+                return found
+        return None
+
+    def _may_leave(self, found: _Found, loop: Loop, writes: Counter[str], outermost: bool) -> bool:
+        call, expansion = found.call, found.expansion
+        if writes[expansion.buffer.name] != 1 or not self._is_fixed(call, loop, writes):
+            return False
+        places = expansion.places
+        if places == 1:
+            return True
+        grows = expansion.buffer.free_bytes * (places - 1)
+        return (outermost or not call.is_dma) and self._can_grow(loop, expansion, grows)
+
+    def _is_fixed(self, call: Call, loop: Loop, writes: Counter[str]) -> bool:
+        """Whether every iteration of the loop does the same with the same."""
+        reads = [a.buffer for n, a in call.accesses.items() if n not in call.record.outputs]
+        if any(writes[name] for name in reads) or self.moved.intersection(reads):
+            return False
+        return not any(loop.variable in dict(a.offset.terms) for a in accesses(call))
+
+    def _can_grow(self, loop: Loop, expansion: Expansion, grows: int) -> bool:
+        name = expansion.buffer.name
+        uses = [a for a in accesses(loop) if a.buffer == name]
+        is_regular = all(counts_from_zero(each) for each in expansion.loops)
+        is_regular &= expansion.buffer.space is MemorySpace.sbuf
+        return is_regular and grows <= self.room and all(expansion.access(a) for a in uses)
+
+    def _before(self, found: _Found) -> Iterator[Statement]:
+        """What goes before the loop."""
+        expansion = found.expansion
+        if expansion.places == 1:
+            yield Allocate(expansion.buffer)
+            yield found.call
+            return
+        self.room -= expansion.buffer.free_bytes * (expansion.places - 1)
+        self.moved.add(expansion.buffer.name)
+        yield Allocate(expansion.expanded())
+        statement: Statement = _expanded(found.call, expansion)
+        for loop in reversed(found.loops):
+            statement = replace(loop, body=(statement,))
+        yield statement
+
+
+def _candidates(loop: Loop, loops: tuple[Loop, ...], visible: dict[str, int]) -> Iterator[_Found]:
+    """Calls that fill a buffer which is allocated in the loop, with the loops inside around them.
+
+    `visible`: buffer → how many of the loops are around its allocation.
+    """
+    own = {s.buffer.name: s.buffer for s in loop.body if isinstance(s, Allocate)}
+    at = {**visible, **dict.fromkeys(own, len(loops))}
+    for statement in loop.body:
+        if isinstance(statement, Loop):
+            yield from _candidates(statement, (*loops, statement), at)
+        elif isinstance(statement, Call) and (name := _filled(statement, own.keys())) is not None:
+            yield _Found(statement, loops, Expansion(own[name], loops))
+
+
+def _filled(call: Call, own: Set[str]) -> str | None:
+    """The only buffer that the call writes, if it is one of `own` and does not add to it."""
+    (name, *others) = {*written(call)} or {None}
+    if name is None or others or name not in own:
+        return None
+    return None if call.attrs.get("accumulate", False) is not False else name
+
+
+def _expanded(statement: Statement, expansion: Expansion) -> Statement:
+    name = expansion.buffer.name
+
+    def change(access: Access) -> Access:
+        made = expansion.access(access) if access.buffer == name else access
+        assert made is not None
+        return made
+
+    return map_accesses(statement, change)
+
+
+def _without(loop: Loop, found: _Found) -> Loop:
+    """The loop without the call and its buffer, whose uses go to their places."""
+    name, grows = found.expansion.buffer.name, found.expansion.places > 1
+
+    def rest(body: tuple[Statement, ...]) -> Iterator[Statement]:
+        for statement in body:
+            if isinstance(statement, Loop):
+                if inner := tuple(rest(statement.body)):
+                    yield replace(statement, body=inner)
+            elif statement is not found.call and not _allocates(statement, name):
+                yield statement
+
+    left = replace(loop, body=tuple(rest(loop.body)))
+    if not grows:
+        return left
+    changed = _expanded(left, found.expansion)
+    assert isinstance(changed, Loop)
+    return changed
+
+
+def _allocates(statement: Statement, name: str) -> bool:
+    return isinstance(statement, Allocate) and statement.buffer.name == name
+
+
+# -- vectorization ---------------------------------------------------------------------------------
+
+
+def vectorized(program: Program, core: NeuronCore) -> Program:
+    """The program with its small elementwise loops as wide instructions."""
+    buffers = program.buffers()
+    return replace(program, body=tuple(_wide_body(program.body, buffers, inside=False)))
+
+
+def _wide_body(
+    body: tuple[Statement, ...], buffers: dict[str, Buffer], inside: bool
+) -> Iterator[Statement]:
+    for statement in body:
+        if not isinstance(statement, Loop):
+            yield statement
+        elif inside and (wide := _wide(statement, buffers)):
+            yield from wide
+        else:
+            inner = tuple(_wide_body(statement.body, buffers, inside=True))
+            yield replace(statement, body=inner)
+
+
+def _wide(loop: Loop, buffers: dict[str, Buffer]) -> list[Statement]:
+    """What does the work of all iterations; empty where some cannot be one instruction."""
+    own = {s.buffer.name: s.buffer for s in loop.body if isinstance(s, Allocate)}
+    made = [s for s in loop.body if isinstance(s, Call)]
+    if not counts_from_zero(loop) or _is_carried(made, own):
+        return []
+    expansions = {name: Expansion(buffer, (loop,)) for name, buffer in own.items()}
+    wide = [_wide_call(call, loop, expansions) for call in made]
+    found: list[Statement] = [Allocate(e.expanded()) for e in expansions.values()]
+    found += filter(None, wide)
+    return found if len(found) == len(loop.body) and loop.trips > 1 else []
+
+
+def _is_carried(made: list[Call], own: dict[str, Buffer]) -> bool:
+    """Whether an iteration may read what another one wrote."""
+    changed = {name for call in made for name in written(call)} - own.keys()
+    read = {a.buffer for c in made for n, a in c.accesses.items() if n not in c.record.outputs}
+    return bool(changed & read)
+
+
+def _wide_call(call: Call, loop: Loop, expansions: dict[str, Expansion]) -> Call | None:
+    if call.instruction not in ELEMENTWISE:
+        return None
+    operands = dict(call.operands)
+    for name, access in call.accesses.items():
+        expansion = expansions.get(access.buffer)
+        placed = access if expansion is None else expansion.access(access)
+        wide = None if placed is None else _all_iterations(placed, loop)
+        if wide is None:
+            return None
+        operands[name] = wide
+    axis = call.attrs.get("axis")
+    attrs = call.attrs if axis is None else {**call.attrs, "axis": _inner_axis(axis)}
+    return replace(call, operands=operands, attrs=attrs)
+
+
+def _inner_axis(axis: object) -> object:
+    """The axis behind that of the iterations."""
+    return tuple(a + 1 for a in axis) if isinstance(axis, tuple) else axis
+
+
+def _all_iterations(access: Access, loop: Loop) -> Access | None:
+    """The access of all iterations, their number its second dimension; None where too wide."""
+    terms = dict(access.offset.terms)
+    step = terms.pop(loop.variable, 0)
+    first, *free = access.shape
+    wide = replace(
+        access,
+        shape=(first, loop.trips, *free),
+        strides=(access.strides[0], step, *access.strides[1:]),
+        offset=replace(access.offset, terms=tuple(sorted(terms.items()))),
+    )
+    return wide if wide.size <= first * WIDEST and access.indirect is None else None
+
+
+# -- slot rotation ---------------------------------------------------------------------------------
+
+
+def copies(program: Program, core: NeuronCore, most: int) -> dict[str, int]:
+    """Buffer → how many copies of it take turns: small buffers get another one first."""
+    found: dict[str, int] = {}
+    for space in (MemorySpace.sbuf, MemorySpace.psum):
+        room = core.free_bytes_of(space) - sum(b.free_bytes for b in _buffers(program.body, space))
+        for loop in program.body:
+            if isinstance(loop, Loop):
+                rotating = [b for b in _inside(loop, space) if b.address is None]
+                found |= _shared_out(rotating, room, most)
+    return found
+
+
+def _shared_out(buffers: Sequence[Buffer], room: int, most: int) -> dict[str, int]:
+    """How many copies of each buffer there is room for, up to `most`; powers of two, so that the
+    buffers of a loop are soon all in their first place again.
+    """
+    found = dict.fromkeys((b.name for b in buffers), 1)
+    room -= sum(b.free_bytes for b in buffers)
+    by_size = sorted(buffers, key=lambda b: b.free_bytes)
+    for number in (2**power for power in range(1, most.bit_length())):
+        for buffer in by_size:
+            more = (number - found[buffer.name]) * buffer.free_bytes
+            if more > room:
+                return found
+            room -= more
+            found[buffer.name] = number
+    return found
+
+
+def _inside(loop: Loop, space: MemorySpace) -> Iterator[Buffer]:
+    return _buffers(tuple(walk(loop.body)), space)
+
+
+def _buffers(body: tuple[Statement, ...], space: MemorySpace) -> Iterator[Buffer]:
+    """The buffers of `space` that are allocated right here."""
+    for statement in body:
+        if isinstance(statement, Allocate) and statement.buffer.space is space:
+            yield statement.buffer

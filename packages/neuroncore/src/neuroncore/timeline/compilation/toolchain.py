@@ -1,0 +1,233 @@
+"""What a version's toolchain makes of a program: named transformations, each with its evidence.
+
+NKI 0.1 goes through the closed compiler, which rewrites; from 0.2 on a kernel's instructions are
+explicit, and the NKI compiler places buffers, picks engines that are left open, and schedules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from neuroncore.enums import Engine, MemorySpace
+from neuroncore.errors import AttributeValueError
+from neuroncore.machine.core import NeuronCore
+from neuroncore.program import (
+    Access,
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    calls,
+    make_call,
+    whole,
+)
+from neuroncore.surface import version_tuple
+from neuroncore.timeline.compilation.loop_transformations import hoisted, vectorized, written
+
+CLOSED, EXPLICIT = "closed", "explicit"
+"""Through the closed compiler (0.1), and explicit instructions through the NKI compiler."""
+
+Rewrite = Callable[[Program, NeuronCore], Program]
+
+
+@dataclass(frozen=True, slots=True)
+class Transformation:
+    """One thing that a toolchain does. `rewrite` None: the timeline plays it."""
+
+    name: str
+    does: str
+    toolchains: tuple[str, ...]
+    evidence: str
+    rewrite: Rewrite | None = None
+
+    def applies(self, toolchain: str) -> bool:
+        return toolchain in self.toolchains
+
+
+def toolchain_of(program: Program) -> str:
+    """Which toolchain makes the program."""
+    return CLOSED if version_tuple(program.nki) < (0, 2) else EXPLICIT
+
+
+def in_force(program: Program, without: Collection[str] = ()) -> tuple[Transformation, ...]:
+    """The transformations of its toolchain, less the ones that `without` names.
+
+    Raises AttributeValueError for a name that none has.
+    """
+    for name in without:
+        if name not in TRANSFORMATIONS:
+            raise AttributeValueError(
+                f"{name!r} is not a transformation",
+                expected=" or ".join(TRANSFORMATIONS),
+                operand="without",
+            )
+    toolchain = toolchain_of(program)
+    every = TRANSFORMATIONS.values()
+    return tuple(t for t in every if t.applies(toolchain) and t.name not in without)
+
+
+def transformed(
+    program: Program, core: NeuronCore, transformations: Collection[Transformation]
+) -> Program:
+    """The program after the transformations that rewrite it."""
+    for each in transformations:
+        if each.rewrite is not None:
+            program = each.rewrite(program, core)
+    return program
+
+
+# -- rewrites -------------------------------------------------------------------------------------
+
+
+def _mapped(
+    body: tuple[Statement, ...], change: Callable[[Call], tuple[Statement, ...]]
+) -> Iterator[Statement]:
+    for statement in body:
+        if isinstance(statement, Loop):
+            yield replace(statement, body=tuple(_mapped(statement.body, change)))
+        elif isinstance(statement, Call):
+            yield from change(statement)
+        else:
+            yield statement
+
+
+def _rewritten(program: Program, change: Callable[[Call], tuple[Statement, ...]]) -> Program:
+    return replace(program, body=tuple(_mapped(program.body, change)))
+
+
+def _is_open(call: Call) -> bool:
+    """Whether the kernel left the engine to the compiler."""
+    return call.attrs.get("engine") is Engine.unknown
+
+
+def _without_dead_fills(program: Program, core: NeuronCore) -> Program:
+    """Zeros of PSUM that only matmuls add to: the first product overwrites."""
+    buffers = program.buffers()
+    added: dict[str, set[str]] = {}
+    for call in calls(program.body):
+        for name in written(call):
+            added.setdefault(name, set()).add(call.instruction)
+
+    def change(call: Call) -> tuple[Statement, ...]:
+        (name, *_) = written(call) or [""]
+        is_zero = call.instruction == "memset" and call.attrs.get("value") == 0
+        is_psum = is_zero and buffers[name].space is MemorySpace.psum
+        return () if is_psum and added[name] == {"memset", "nc_matmul"} else (call,)
+
+    return _rewritten(program, change)
+
+
+def _on_engine(program: Program, rule: Callable[[Call], Engine | None]) -> Program:
+    def change(call: Call) -> tuple[Statement, ...]:
+        engine = rule(call) if _is_open(call) else None
+        made = call if engine is None else replace(call, attrs={**call.attrs, "engine": engine})
+        return (made,)
+
+    return _rewritten(program, change)
+
+
+def _fills_on_gpsimd(program: Program, core: NeuronCore) -> Program:
+    return _on_engine(program, lambda c: Engine.gpsimd if c.instruction == "memset" else None)
+
+
+def _copies_on_scalar(program: Program, core: NeuronCore) -> Program:
+    buffers = program.buffers()
+
+    def rule(call: Call) -> Engine | None:
+        src = call.accesses.get("src")
+        if call.instruction != "tensor_copy" or src is None:
+            return None
+        return Engine.scalar if buffers[src.buffer].space is MemorySpace.psum else None
+
+    return _on_engine(program, rule)
+
+
+def _transposed_by_tensor(program: Program, core: NeuronCore) -> Program:
+    """Transposing loads of a tile as contiguous loads, transposed on TensorE."""
+    buffers, count = program.buffers(), 0
+
+    def change(call: Call) -> tuple[Statement, ...]:
+        nonlocal count
+        src, dst = call.accesses.get("src"), call.accesses.get("dst")
+        if call.instruction != "dma_transpose" or src is None or dst is None:
+            return (call,)
+        if not _is_tile(src, buffers, core):
+            return (call,)
+        count += 1
+        dtype = buffers[src.buffer].dtype
+        loaded = Buffer(f"loaded@{count}", src.shape, dtype, MemorySpace.sbuf)
+        transposed = Buffer(f"transposed@{count}", src.shape[::-1], dtype, MemorySpace.psum)
+        fields = {"origin": call.origin, "name": call.name}
+        return (
+            Allocate(loaded),
+            make_call("dma_copy", dst=whole(loaded), src=src, **fields),
+            Allocate(transposed),
+            make_call("nc_transpose", dst=whole(transposed), data=whole(loaded), **fields),
+            make_call("tensor_copy", dst=dst, src=whole(transposed), **fields),
+        )
+
+    return _rewritten(program, change)
+
+
+def _is_tile(src: Access, buffers: Mapping[str, Buffer], core: NeuronCore) -> bool:
+    """Whether TensorE transposes it at once: a matrix in HBM of at most 128 x 128."""
+    in_hbm = not buffers[src.buffer].space.on_chip
+    return in_hbm and len(src.shape) == 2 and max(src.shape) <= 128 and src.indirect is None
+
+
+TRANSFORMATIONS = {
+    t.name: t
+    for t in (
+        Transformation(
+            "transposing_loads", "transposing loads of a tile are contiguous loads and TensorE "
+            "transposes", (CLOSED,),
+            "benchmarks/model s1 to s6: DMA of 4-byte runs would take longer than the kernels",
+            _transposed_by_tensor,
+        ),
+        Transformation(
+            "dead_fills", "zeros of PSUM that matmuls add to are not written", (CLOSED,),
+            "benchmarks/model a6, a7: cleared tiles cost nothing; 0.1 products overwrite first",
+            _without_dead_fills,
+        ),
+        Transformation(
+            "vectorization", "innermost elementwise loops of at most 512 elements are one "
+            "instruction", (CLOSED,),
+            "benchmarks/model d5 and d6: the same calls, 10.7 times faster as 32 x 64 iterations",
+            vectorized,
+        ),
+        Transformation(
+            "loop_invariants", "calls that do the same in every iteration are before their loop",
+            (CLOSED,),
+            "benchmarks/model m3 to m5 (delta x u), n_matmul_add_rmsnorm (bytes read)",
+            hoisted,
+        ),
+        Transformation(
+            "copy_engine", "open copies out of PSUM are on ScalarE", (CLOSED,),
+            "benchmarks/model s1 to s5, n_matmul_add_rmsnorm: ScalarE is busy with them",
+            _copies_on_scalar,
+        ),
+        Transformation(
+            "engine_shares", "calls that VectorE and ScalarE both execute are shared out evenly",
+            (CLOSED,),
+            "benchmarks/model n_adamw: products by a constant on both engines",
+        ),
+        Transformation(
+            "fill_engine", "open fills are on GpSimdE", (EXPLICIT,),
+            "benchmarks/model a1: the profile shows them there",
+            _fills_on_gpsimd,
+        ),
+        Transformation(
+            "slot_rotation", "a buffer that is allocated in a loop has several places",
+            (CLOSED, EXPLICIT), "benchmarks/model a5 to a8, c13: iterations overlap",
+        ),
+        Transformation(
+            "scheduling", "an instruction starts in the first gap of its engine",
+            (CLOSED, EXPLICIT),
+            "benchmarks/model a2 and a3: skewed in the text or not, the same time",
+        ),
+    )
+}  # fmt: skip
+"""In the order in which they are applied."""
