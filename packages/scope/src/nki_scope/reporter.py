@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import nki_runtime
 from neuroncore.commands.files import write_text
 from neuroncore.findings import Finding
-from neuroncore.machine.observe import watched_by
+from neuroncore.machine.observe import Event, watched_by
 from neuroncore.timeline import Timeline
 from nki_runtime.trace import LaunchRecorder
 from nki_scope.document import Columns, Sources, html_page
 from nki_scope.sections import (
+    Snapshots,
     advice_section,
     instances_of,
     kernel_section,
@@ -22,12 +24,36 @@ from nki_scope.sections import (
 )
 
 
+class RunRecorder(LaunchRecorder):
+    """The kernels of a run as programs, and what their instructions wrote."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.results: dict[int, Snapshots] = {}
+        """By id of the program."""
+        self._running = threading.local()
+
+    def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        super().launched(args, kwargs)
+        self._running.results = Snapshots()
+
+    def did(self, event: Event) -> None:
+        super().did(event)
+        self._running.results.note(event)
+
+    def ended(self, value: Any) -> None:
+        known = len(self.programs)
+        super().ended(value)
+        for program in self.programs[known:]:
+            self.results[id(program)] = self._running.results
+
+
 class Reporter:
     """A page about one run of `command`."""
 
     def __init__(self, command: str, file: Path) -> None:
         self.command, self.file = command, file
-        self.watcher = LaunchRecorder()
+        self.watcher = RunRecorder()
         self._timelines: list[Timeline] = []
         self._findings: list[Finding] = []
         self._errors: list[str] = []
@@ -75,9 +101,11 @@ class Reporter:
 
     def _kernel(self, timeline: Timeline) -> dict[str, Any]:
         instances, columns = instances_of(timeline), self._columns
+        results = self.watcher.results.get(id(timeline.program))
         return {
             **kernel_section(timeline, instances, columns, self._sources),
             "memory": memory_section(timeline, instances, columns),
+            "tensors": results.section(columns) if results else None,
             "advice": advice_section(timeline, self._sources),
         }
 

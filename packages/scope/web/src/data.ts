@@ -13,8 +13,10 @@ export interface Kernel<T = Int32Array> {
   bottleneck: string; peaks: { tflops: number; hbm: number }; launches: number; summary: string;
   lanes: Record<string, { busy: number; stalls: Record<string, number> }>;
   calls: Call[]; kinds: string[]; causes: string[]; laneNames: string[]; repeats: number[][];
-  bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[];
+  bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[]; tensors: Tensors<T> | null;
 }
+export interface Result { step: number; tensor: string; shape: number[]; dtype: string; least: number; greatest: number; mean: number; nans: number; infinite: number; histogram: number[]; rows: number; columns: number }
+export interface Tensors<T> { left: Record<string, number>; levels: number; pictures: T; results: Result[] }
 export interface Advice { title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
 export interface Finding { label: string; severity: string; text: string; message: string; cure: string | null; count: number; at: At }
 export interface SourceFile { path: string; lines: string[] }

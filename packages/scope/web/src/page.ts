@@ -8,6 +8,7 @@ import { migration } from "./migration.ts";
 import { Selection } from "./model.ts";
 import { roofline } from "./roofline.ts";
 import { SourceView } from "./source.ts";
+import { TensorsView } from "./tensors.ts";
 import { TimelineView } from "./timeline.ts";
 
 type View = (selection: Selection) => HTMLElement;
@@ -15,6 +16,7 @@ const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
   ["Timeline", (s) => new TimelineView(s.now, s).root, (d) => d.kernels.length > 0],
   ["Source", (s) => new SourceView(s.now, s).root, (d) => d.kernels.length > 0],
   ["Memory", (s) => memory(s.now), (d) => d.kernels.length > 0],
+  ["Tensors", (s) => new TensorsView(s.now, s).root, (d) => d.kernels.some((k) => k.tensors !== null)],
   ["Roofline", (s) => roofline(s.now), (d) => d.kernels.length > 0],
   ["Advice", (s) => advice(s, open), (d) => d.kernels.length > 0],
   ["Migration", (s) => migration(s.document), (d) => d.migrations.length > 0],

@@ -4,8 +4,10 @@ from nki_scope.sections.advice import advice_section
 from nki_scope.sections.kernel import instances_of, kernel_section
 from nki_scope.sections.memory import memory_section
 from nki_scope.sections.migration import migration_section
+from nki_scope.sections.tensors import Snapshots
 
 __all__ = [
+    "Snapshots",
     "advice_section",
     "instances_of",
     "kernel_section",

@@ -1,0 +1,126 @@
+"""What instructions wrote: a picture, a histogram and counts of each result in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from neuroncore.machine.observe import Event
+from neuroncore.machine.results import result_arrays, widened
+from neuroncore.memory import View
+from neuroncore.program import assigned_name
+from nki_scope.document import Columns
+
+MOST = 2000
+"""Results of a launch that are kept: the first ones."""
+SIDE, BINS = 32, 24
+CELLS = 160 * SIDE * SIDE
+"""Cells of all pictures together; with more results each has fewer."""
+NAN, INF, NEGATIVE_INF, LEVELS = 255, 254, 253, 252
+"""How a picture says what is not a finite number; those are levels from least to greatest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The result of one instruction: counts over all of it, a picture of evenly spaced elements."""
+
+    step: int
+    tensor: str
+    shape: tuple[int, ...]
+    dtype: str
+    least: float
+    greatest: float
+    mean: float
+    nans: int
+    infinite: int
+    histogram: list[int]
+    picture: np.ndarray
+    """Levels, at most SIDE by SIDE."""
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """The results of one launch."""
+
+    kept: list[Snapshot] = field(default_factory=list)
+    steps: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Tensor → how many of its results are not kept."""
+
+    def note(self, event: Event) -> None:
+        """Keep the results of an instruction, or count them."""
+        if len(self.kept) < MOST:
+            for operand, array in result_arrays(event).items():
+                self.kept.append(_snapshot(self.steps, event.views[operand], array))
+        else:
+            for operand in event.call.record.outputs:
+                view = event.views.get(operand)
+                if isinstance(view, View):
+                    name = _name(view)
+                    self.left_out[name] = self.left_out.get(name, 0) + 1
+        self.steps += 1
+
+    def section(self, columns: Columns) -> dict[str, Any]:
+        """The document, with the pictures in one column."""
+        reduced = 1
+        while sum(s.picture[::reduced, ::reduced].size for s in self.kept) > CELLS and reduced < 8:
+            reduced *= 2
+        pictures = [s.picture[::reduced, ::reduced] for s in self.kept]
+        levels = [p.ravel() for p in pictures] or [np.zeros(0, int)]
+        return {
+            "left": self.left_out,
+            "levels": LEVELS,
+            "pictures": columns.add(np.concatenate(levels).tolist()),
+            "results": [
+                {
+                    "step": s.step, "tensor": s.tensor, "shape": s.shape, "dtype": s.dtype,
+                    "least": s.least, "greatest": s.greatest, "mean": s.mean, "nans": s.nans,
+                    "infinite": s.infinite, "histogram": s.histogram, "rows": picture.shape[0],
+                    "columns": picture.shape[1],
+                }
+                for s, picture in zip(self.kept, pictures, strict=True)
+            ],
+        }  # fmt: skip
+
+
+def _name(view: View) -> str:
+    storage = view.storage
+    return storage.name or assigned_name(storage.place) or "tensor"
+
+
+def _snapshot(step: int, view: View, array: np.ndarray) -> Snapshot:
+    values = widened(array).astype(np.float32, copy=False)
+    finite = values[np.isfinite(values)]
+    nans = int(np.isnan(values).sum())
+    least, greatest = (float(f()) if finite.size else 0.0 for f in (finite.min, finite.max))
+    counts = _histogram(finite, least, greatest)
+    mean = float(finite.mean(dtype=np.float64)) if finite.size else 0.0
+    return Snapshot(
+        step, _name(view), array.shape, view.dtype.name, least, greatest, mean, nans,
+        values.size - finite.size - nans, counts, _picture(values, least, greatest),
+    )  # fmt: skip
+
+
+def _histogram(finite: np.ndarray, least: float, greatest: float) -> list[int]:
+    """How many numbers are in each of BINS intervals of one width from least to greatest."""
+    if not finite.size:
+        return [0] * BINS
+    width = (greatest - least) / BINS or 1.0
+    bins = ((finite.astype(np.float64) - least) / width).astype(np.int64)
+    return np.bincount(np.minimum(bins, BINS - 1), minlength=BINS).tolist()
+
+
+def _picture(values: np.ndarray, least: float, greatest: float) -> np.ndarray:
+    table = values.reshape(len(values) if values.ndim > 1 else 1, -1)
+    chosen = table[np.ix_(*map(_evenly, table.shape))].astype(np.float64)
+    width = (greatest - least) or 1.0
+    special = np.select([np.isnan(chosen), chosen == np.inf, chosen == -np.inf],
+                        [NAN, INF, NEGATIVE_INF], -1)  # fmt: skip
+    finite = np.where(special < 0, chosen, least)
+    return np.where(special < 0, np.rint((finite - least) / width * LEVELS), special).astype(int)
+
+
+def _evenly(size: int) -> np.ndarray:
+    return np.unique(np.linspace(0, size - 1, min(size, SIDE)).astype(int))
