@@ -248,3 +248,35 @@ def _moves(tmp_path: Path) -> Callable[..., Compiled]:
 
 def _several(results: Any) -> tuple[Any, ...]:
     return () if results is None else results if isinstance(results, tuple) else (results,)
+
+
+@pytest.fixture(name="versioned_results")
+def _versioned_results(tmp_path: Path) -> Callable[..., Any]:
+    """The results of the emitted source, run as the version that it is written for."""
+
+    def run(kernel: Compiled, arrays: tuple[Any, ...]) -> Any:
+        file = tmp_path / "kernel.py"
+        file.write_text(kernel.source, encoding="utf-8")
+        given = [np.array(a) for a in kernel.inputs(*arrays)]
+        with nki_runtime.use(nki=kernel.program.nki, target=kernel.program.target):
+            found = runpy.run_path(str(file))[kernel.program.name](*given)
+        return kernel.results(found if isinstance(found, tuple) else (found,), arrays)
+
+    return run
+
+
+@pytest.fixture(name="bitwise")
+def _bitwise(versioned_results: Callable[..., Any]) -> Callable[..., Compiled]:
+    """Compile, run program and source: both give NumPy's values, after 64 → 32 bits, bit for bit
+    but for the bits of NaN."""
+
+    def check(function: Callable[..., Any], *arrays: Any, nki: str = "0.7") -> Compiled:
+        kernel = compile(function, *arrays, nki=nki)
+        expected = _several(function(*[np.array(a) for a in arrays]))
+        for found in (kernel(*arrays), versioned_results(kernel, arrays)):
+            for ours, numpys in zip(_several(found), map(as_narrow, expected), strict=True):
+                assert (ours.shape, ours.dtype) == (numpys.shape, numpys.dtype)
+                np.testing.assert_array_equal(ours.astype(np.float64), numpys.astype(np.float64))
+        return kernel
+
+    return check

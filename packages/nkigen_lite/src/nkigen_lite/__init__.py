@@ -2,7 +2,7 @@
 
 from nkigen_lite.backend import BACKEND
 from nkigen_lite.compiler.compile import Compiled, compile
-from nkigen_lite.frontend import erf, gelu, rsqrt, sigmoid, silu, trace
+from nkigen_lite.frontend import erf, gelu, rsqrt, sigmoid, silu, topk, trace
 from nkigen_lite.ir import Graph, parse_graph, print_graph
 from nkigen_lite.tensors.spec import Spec, as_spec, narrow
 
@@ -21,5 +21,6 @@ __all__ = [
     "rsqrt",
     "sigmoid",
     "silu",
+    "topk",
     "trace",
 ]

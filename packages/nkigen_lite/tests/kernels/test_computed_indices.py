@@ -3,16 +3,13 @@ values are NumPy's bit for bit."""
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-import nki_runtime
 from neuroncore.errors import AccessError
 from nkigen_lite import compile, trace
 
@@ -27,26 +24,6 @@ def indices(n: int, *shape: int, dtype: Any = np.int32) -> np.ndarray:
     """Places of an axis of n elements, counted from both ends."""
     low = -n if np.dtype(dtype).kind == "i" else 0
     return np.random.default_rng([n, *shape]).integers(low, n, shape, dtype)
-
-
-def from_source(kernel: Any, folder: Path, arrays: tuple[Any, ...]) -> Any:
-    """The results of the emitted source, run as the version that it is written for."""
-    file = folder / "kernel.py"
-    file.write_text(kernel.source, encoding="utf-8")
-    given = [np.array(a) for a in kernel.inputs(*arrays)]
-    with nki_runtime.use(nki=kernel.program.nki, target="trn2"):
-        found = runpy.run_path(str(file))[kernel.program.name](*given)
-    return kernel.results(found if isinstance(found, tuple) else (found,), arrays)
-
-
-def check(
-    function: Callable[..., Any], arrays: tuple[Any, ...], folder: Path, nki: str = "0.7"
-) -> None:
-    kernel = compile(function, *arrays, nki=nki)
-    expected = np.asarray(function(*[np.array(a) for a in arrays]))
-    for ours in (kernel(*arrays), from_source(kernel, folder, arrays)):
-        assert (ours.shape, ours.dtype) == (expected.shape, expected.dtype)
-        assert ours.tobytes() == expected.tobytes()
 
 
 def put(x: Any, i: Any, v: Any) -> Any:
@@ -121,19 +98,20 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("nki", VERSIONS)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_elements_at_computed_places(case, nki, tmp_path):
-    check(*case, tmp_path, nki)
+def test_elements_at_computed_places(case, nki, bitwise):
+    function, arrays = case
+    bitwise(function, *arrays, nki=nki)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
-def test_additions_at_equal_places_are_all_made(dtype, tmp_path):
+def test_additions_at_equal_places_are_all_made(dtype, bitwise):
     def add(x: Any, i: Any, v: Any) -> Any:
         y = x.copy()
         np.add.at(y, i, v)
         return y
 
     whole = [np.rint(floats(*s) * 4).astype(dtype) for s in ((5, 16), (99, 16))]
-    check(add, (whole[0], indices(5, 99), whole[1]), tmp_path)
+    bitwise(add, whole[0], indices(5, 99), whole[1])
 
 
 def test_one_place_is_one_transfer():
@@ -177,22 +155,24 @@ def random_case(seed: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_places(seed, tmp_path):
-    check(*random_case(seed), tmp_path, VERSIONS[seed % 3])
+def test_random_places(seed, bitwise):
+    function, arrays = random_case(seed)
+    bitwise(function, *arrays, nki=VERSIONS[seed % 3])
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(100, 1100))
-def test_many_random_places(seed, tmp_path):
-    check(*random_case(seed), tmp_path, VERSIONS[seed % 3])
+def test_many_random_places(seed, bitwise):
+    function, arrays = random_case(seed)
+    bitwise(function, *arrays, nki=VERSIONS[seed % 3])
 
 
 def cached(cache: Any, t: Any, new: Any) -> None:
     cache[:, t] = new
 
 
-def test_a_cache_is_written_in_place_where_that_is_requested(tmp_path):
+def test_a_cache_is_written_in_place_where_that_is_requested(versioned_results):
     cache, t, new = floats(32, 64, 16), indices(64), floats(32, 16)
     kernel = compile(cached, cache, t, new, in_place=True)
     expected = cache.copy()
@@ -201,12 +181,12 @@ def test_a_cache_is_written_in_place_where_that_is_requested(tmp_path):
     assert kernel.stats.hbm_bytes < cache.nbytes / 10
     ours, written = cache.copy(), cache.copy()
     kernel(ours, t, new)
-    from_source(kernel, tmp_path, (written, t, new))
+    versioned_results(kernel, (written, t, new))
     for found in (ours, written):
         assert found.tobytes() == expected.tobytes()
 
 
-def test_what_is_read_after_the_write_is_not_written_in_place(tmp_path):
+def test_what_is_read_after_the_write_is_not_written_in_place():
     def both(x: Any, t: Any) -> Any:
         old = x.copy()
         x[t] = 1

@@ -18,7 +18,7 @@ from nkigen_lite.codegen.matmul.batched import is_small
 from nkigen_lite.codegen.matmul.blocked import Epilogue, Products
 from nkigen_lite.codegen.matmul.operand_tiles import OnChip, bytes_of
 from nkigen_lite.codegen.movement.buffer_assignment import Arrays
-from nkigen_lite.codegen.movement.indirect import write_indirect
+from nkigen_lite.codegen.movement.indirect_operations import WRITERS, written_together
 from nkigen_lite.codegen.strips.epilogue_fusion import KernelPart, parts_of
 from nkigen_lite.codegen.strips.strip_selection import StripPlan, write_strip
 from nkigen_lite.fusion.array_view import ArrayView
@@ -126,6 +126,7 @@ class _Kernel:
         self.arrays = Arrays(plan, writer, in_place)
         self.parts = parts_of(plan, strips)
         self.kept: dict[str, OnChip] = {}
+        self.written: set[str] = set()
         self.held = 0
 
     @property
@@ -167,12 +168,21 @@ class _Kernel:
         assert part.group is not None, "a part of nothing"
         first = part.group.nodes[0]
         if first.record.kind is Kind.indirect:
-            sources = [self.source(o) for o in first.operands]
-            write_indirect(self.writer, first, self.arrays.place(first.name), sources)
+            self.indirect(first)
         elif part.group.is_layout:
             self.arrays.join(first)
         else:
             self.group(part.group, stored)
+
+    def indirect(self, node: Node) -> None:
+        """An operation of its own, with what is written together with it."""
+        if node.name in self.written or not node.spec.size:
+            return
+        seats = self.arrays.seats
+        made = [n for n in written_together(node, self.graph) if n is node or n.name not in seats]
+        self.written.update(n.name for n in made)
+        places = {n.op: self.arrays.place(n.name) for n in made}
+        WRITERS[node.op](self.writer, node, places, [self.source(o) for o in node.operands])
 
     def group(self, group: Group, stored: frozenset[str]) -> None:
         """Element-wise operations and row reductions, from HBM to HBM."""

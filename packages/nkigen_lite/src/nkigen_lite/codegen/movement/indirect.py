@@ -7,7 +7,7 @@ another order is copied into rows before or after.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -23,18 +23,13 @@ from nkigen_lite.fusion.array_view import ArrayView, array_view_of, squeezed
 from nkigen_lite.ir import Node
 from nkigen_lite.selection.unsupported import unsupported
 
+Places = Mapping[str, ArrayView]
+"""Operation → the array of its result; one that is overwritten already contains a copy of what is
+overwritten."""
 ROW_BYTES = 32 * 1024
 """Bytes of a partition that one DMA moves."""
 MOST_GATHERED = 64 * 1024
 """Bytes of a partition in which `nc_n_gather` picks."""
-
-
-def write_indirect(
-    writer: Writer, node: Node, to: ArrayView, sources: Sequence[ArrayView]
-) -> None:  # fmt: skip
-    """The operation from HBM to HBM; `to` already contains a copy of what it overwrites."""
-    if node.spec.size:
-        _WRITERS[node.op](writer, node, to, sources)
 
 
 # ------------------------------------------------------------------------------- rows in HBM
@@ -91,6 +86,11 @@ def _as_rows(view: ArrayView, axes: int) -> Rows | None:
     if any(view.strides[d] != dense[d] for d in kept):
         return None
     return Rows(view, prod(view.shape[:axes]), prod(view.shape[axes:]))
+
+
+def dense_rows(writer: Writer, source: ArrayView, axes: int) -> Rows:
+    """The array with its first `axes` as rows, copied into C order where it is in another."""
+    return _as_rows(source, axes) or _rows_of(_filled(writer, source, "rows_in_hbm"), axes)
 
 
 def _rows_of(view: ArrayView, axes: int) -> Rows:
@@ -222,7 +222,7 @@ def _all(view: ArrayView) -> Access:
 # ----------------------------------------------------------------------------------- writers
 
 
-def _into_rows(
+def into_rows(
     writer: Writer, target: ArrayView, rank: int, write: Callable[[Rows], None]
 ) -> None:  # fmt: skip
     """Write the array as rows; where it is not stored in rows, by a new array."""
@@ -235,23 +235,23 @@ def _into_rows(
     move(writer, target, made)
 
 
-def _write_gather(
-    writer: Writer, node: Node, to: ArrayView, sources: Sequence[ArrayView]
+def write_gather(
+    writer: Writer, node: Node, places: Places, sources: Sequence[ArrayView]
 ) -> None:  # fmt: skip
-    (x, index), axis = sources, node.attrs["axis"]
+    (x, index), axis, to = sources, node.attrs["axis"], places[node.op]
     source = _at_scalar(writer, x, axis, index)
     if source is not None:
         writer.call("dma_copy", dst=_all(to), src=source)
         return
     table, rank = _table(writer, x, axis), len(index.shape)
     target = _axis_first(to, axis, rank)
-    _into_rows(writer, target, rank, lambda rows: _gather_rows(writer, rows, index, table))
+    into_rows(writer, target, rank, lambda rows: _gather_rows(writer, rows, index, table))
 
 
-def _write_scatter(
-    writer: Writer, node: Node, to: ArrayView, sources: Sequence[ArrayView]
+def write_scatter(
+    writer: Writer, node: Node, places: Places, sources: Sequence[ArrayView]
 ) -> None:  # fmt: skip
-    (_, index, part), axis = sources, node.attrs["axis"]
+    (_, index, part), axis, to = sources, node.attrs["axis"], places[node.op]
     adds = node.op == "scatter_add"
     target = None if adds else _at_scalar(writer, to, axis, index)
     if target is not None:
@@ -259,21 +259,22 @@ def _write_scatter(
         return
     first, rank = _axis_first(to, axis), len(index.shape)
     moved = _axis_first(part, axis, rank)
-    given = _as_rows(moved, rank) or _rows_of(_filled(writer, moved, "part_in_hbm"), rank)
+    given = dense_rows(writer, moved, rank)
     table = _table(writer, to, axis)
     (_add_rows if adds else _scatter_rows)(writer, table, index, given)
     if table.view.buffer != to.buffer:
         move(writer, first, table.view)
 
 
-def _write_gather_along(
-    writer: Writer, node: Node, to: ArrayView, sources: Sequence[ArrayView]
+def write_gather_along(
+    writer: Writer, node: Node, places: Places, sources: Sequence[ArrayView]
 ) -> None:  # fmt: skip
-    rank = len(to.shape) - 1
-    data, places = (_rows_of(_dense(writer, s), rank) for s in sources)
-    if max(data.width, places.width) * 2 * places.view.dtype.itemsize > MOST_GATHERED:
+    rank = len(node.spec.shape) - 1
+    data, index = (dense_rows(writer, s, rank) for s in sources)
+    if max(data.width, index.width) * 2 * index.view.dtype.itemsize > MOST_GATHERED:
         raise unsupported(node, "its rows are longer than the machine gathers in")
-    _into_rows(writer, to, rank, lambda rows: _gather_elements(writer, rows, places, data))
+    to = places[node.op]
+    into_rows(writer, to, rank, lambda rows: _gather_elements(writer, rows, index, data))
 
 
 def _gather_elements(writer: Writer, to: Rows, places: Rows, data: Rows) -> None:
@@ -286,11 +287,3 @@ def _gather_elements(writer: Writer, to: Rows, places: Rows, data: Rows) -> None
         unsigned = replace(index, dtype=uint32)
         writer.call("nc_n_gather", dst=picked, data=loaded, indices=unsigned)
         writer.call("dma_copy", dst=to.at(row, count, 0, to.width), src=picked)
-
-
-_WRITERS: dict[str, Callable[[Writer, Node, ArrayView, Sequence[ArrayView]], None]] = {
-    "gather": _write_gather,
-    "gather_along": _write_gather_along,
-    "scatter": _write_scatter,
-    "scatter_add": _write_scatter,
-}

@@ -33,6 +33,9 @@ def _from_end(i: Array, n: int) -> Array:
     return i + (i < 0) * i.dtype.type(n)
 
 
+MOST_ALONG = 8192
+"""Elements of a row that are gathered from on chip."""
+
 _WITHIN: dict[str, Callable[[Array, int], Array]] = {
     "raise": _from_end,
     "wrap": lambda i, n: i.astype(np.int32) % n,
@@ -135,11 +138,21 @@ def along_axis(x: Array, indices: Any, axis: int) -> Array:
     last = np.moveaxis(x, axis, -1)
     places = np.moveaxis(places_of(indices, x.shape[axis]), axis, -1)
     lead = np.broadcast_shapes(last.shape[:-1], places.shape[:-1])
-    data: Array = np.broadcast_to(last, (*lead, last.shape[-1]))
     index = np.broadcast_to(places, (*lead, places.shape[-1]))
-    value = x.tape.emit("gather_along", data.value, _key_value(index))
-    made: Array = fresh(x.tape, value, x.dtype)
+    data: Array = np.broadcast_to(last, (*lead, last.shape[-1]))
+    if max(data.shape[-1], index.shape[-1]) > MOST_ALONG:
+        made: Any = _of_long_rows(data, index)
+    else:
+        value = x.tape.emit("gather_along", data.value, _key_value(index))
+        made = fresh(x.tape, value, x.dtype)
     return np.moveaxis(made, -1, axis)
+
+
+def _of_long_rows(data: Array, index: Array) -> Any:
+    """Each element is a row of its own."""
+    wide = _as(index, float32 if data.size <= _EXACT else int32)
+    first = np.arange(0, data.size, data.shape[-1]).reshape(*data.shape[:-1], 1)
+    return taken(data.reshape(-1), wide + first.astype(wide.dtype), 0)
 
 
 # ----------------------------------------------------------------------------------- writing
