@@ -196,6 +196,13 @@ def release(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """the documentation as a site in build/site; every link leads somewhere"""
+    command = (*UV_RUN, "--group", "docs", "python", "workspace/docs_site.py")
+    session.run(*command, external=True, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session(default=False)
 def compiled(session: nox.Session) -> None:
     """neuroncore with its timeline compiled: its tests, and the latencies of the plain one"""
     session.run(*PYTHON, "workspace/compiled.py", external=True)
