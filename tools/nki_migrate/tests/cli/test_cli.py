@@ -11,7 +11,7 @@ import sys
 import pytest
 from tools.nki_migrate.tests.command_line import run
 
-from nki_migrate.engine import processing
+from nki_migrate.engine import migration, processing
 from nki_migrate.settings.request import Request
 
 OLD = """\
@@ -224,14 +224,14 @@ def test_a_file_without_nki_is_not_parsed(folder):
 
 
 def test_an_internal_error_leaves_the_file_and_migrates_the_others(folder, monkeypatch):
-    migrate = processing.migrate_source
+    migrate = migration.migrate_source
 
     def fail_on_old(text, path, *rest):
         if path == "a.py":
             raise AssertionError("overlapping edits")
         return migrate(text, path, *rest)
 
-    monkeypatch.setattr(processing, "migrate_source", fail_on_old)
+    monkeypatch.setattr(migration, "migrate_source", fail_on_old)
     (folder / "a.py").write_text(OLD)
 
     result = run("fix", ".")
@@ -243,13 +243,13 @@ def test_an_internal_error_leaves_the_file_and_migrates_the_others(folder, monke
 
 
 def test_self_check_rejects_an_output_that_a_second_run_would_change(folder, monkeypatch):
-    migrate = processing.migrate_source
+    migrate = migration.migrate_source
 
     def never_done(text, path, *rest):
         result = migrate(text, path, *rest)
         return processing.replace(result, after=result.after + "# again\n")
 
-    monkeypatch.setattr(processing, "migrate_source", never_done)
+    monkeypatch.setattr(migration, "migrate_source", never_done)
 
     result = run("fix", "old.py", "--self-check")
 

@@ -86,29 +86,34 @@ def span(versions: Sequence[str]) -> str:
 @cache
 def signature(name: str, version: str) -> Signature | None:
     """The signature of nki.isa's `name` in `version`; None where that version lacks it."""
-    return _table().get((name, version))
+    return next(
+        (s for line in _lines().get(name, ()) for s in _parse(line) if s.version == version), None
+    )
 
 
 @cache
 def instruction_names(version: str) -> tuple[str, ...]:
     """The instructions of a version, in the order of the table."""
-    return tuple(name for name, v in _table() if v == version)
+    return tuple(
+        name
+        for name, lines in _lines().items()
+        if any(version in _versions(*_matched(line)[1:3]) for line in lines)
+    )
 
 
 @cache
-def _table() -> dict[tuple[str, str], Signature]:
-    table = {}
+def _lines() -> dict[str, list[str]]:
+    """The lines of the table by name."""
+    found: dict[str, list[str]] = {}
     for line in files("neuroncore.surface").joinpath("isa.txt").read_text().splitlines():
         if line and not line.startswith("#"):
-            for found in _parse(line):
-                table[found.name, found.version] = found
-    return table
+            found.setdefault(line.split(maxsplit=1)[0], []).append(line)
+    return found
 
 
+@cache
 def _parse(line: str) -> list[Signature]:
-    match = _LINE.match(line)
-    assert match, f"isa.txt: cannot read {line!r}"
-    name, first, last, inside = match.groups()
+    name, first, last, inside = _matched(line)
     params, swallows, keyword_only = [], False, False
     for text in _split(inside):
         if text.startswith("**"):
@@ -117,8 +122,19 @@ def _parse(line: str) -> list[Signature]:
             keyword_only = True
         else:
             params.append(_param(text, keyword_only))
-    span = VERSIONS[VERSIONS.index(first) : VERSIONS.index(last or first) + 1]
-    return [Signature(name, version, tuple(params), swallows) for version in span]
+    made = tuple(params)
+    return [Signature(name, version, made, swallows) for version in _versions(first, last)]
+
+
+def _matched(line: str) -> Sequence[str]:
+    """Name, first and last version, and parameters of a line."""
+    match = _LINE.match(line)
+    assert match, f"isa.txt: cannot read {line!r}"
+    return match.groups()
+
+
+def _versions(first: str, last: str | None) -> Sequence[str]:
+    return VERSIONS[VERSIONS.index(first) : VERSIONS.index(last or first) + 1]
 
 
 def _split(inside: str) -> list[str]:

@@ -7,23 +7,27 @@ import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from neuroncore.commands.parser import add_output_format
 from neuroncore.commands.suggestions import did_you_mean
 from nki_migrate.cli.inputs import read_inputs
 from nki_migrate.cli.settings import Chosen
-from nki_migrate.drafting import drafts, read_api, summary, write_drafts
 from nki_migrate.engine.processing import code_of
-from nki_migrate.engine.version_detection import detect as detect_dialect
 from nki_migrate.files.sources import UnreadableSourceError, decode
 from nki_migrate.index import FileIndex, Source
 from nki_migrate.report.pages import render_all, render_page
-from nki_migrate.rules import Rule, all_rules
+from nki_migrate.rules import all_rules
 from nki_migrate.settings.request import ConfigError
+
+if TYPE_CHECKING:
+    from nki_migrate.rules import Rule
 
 
 def detect(given: argparse.Namespace) -> int:
     """One line per kernel: the NKI version it is written for, and what says so."""
+    from nki_migrate.engine.version_detection import detect as detect_dialect
+
     inputs = read_inputs(given.paths, Chosen(), notebooks=given.notebooks)
     failed = [(result.path, result.error) for result in inputs.failures]
     for item in inputs.inputs:
@@ -103,6 +107,8 @@ def add_draft_rules(parser: argparse.ArgumentParser) -> None:
 
 def draft_rules(given: argparse.Namespace) -> int:
     """What a new release needs: signatures, rules, conformance rows, the support table's row."""
+    from nki_migrate.drafting import drafts, read_api, summary, write_drafts
+
     files, changes = drafts(read_api(given.old), read_api(given.new))
     write_drafts(given.output_dir, files)
     rules = sum(name.startswith("rules/") for name in files)

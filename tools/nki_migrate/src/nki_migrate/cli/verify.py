@@ -21,12 +21,10 @@ from nki_migrate.comments.todos import count_todos
 from nki_migrate.engine.call_graph import reachable_functions
 from nki_migrate.engine.notebooks import SUFFIX
 from nki_migrate.engine.results import FileResult, KernelReport
-from nki_migrate.engine.version_detection import detect
 from nki_migrate.facts.dialects import MIXED, UNKNOWN, file_dialect
 from nki_migrate.files.sources import UnreadableSourceError, decode, read_bytes
 from nki_migrate.index import FileIndex, Source
-from nki_migrate.rewriting.expressions.compile_time_calls import CORES
-from nki_migrate.rewriting.functions.launch_grid import uses_grid
+from nki_migrate.index.grids import CORES, uses_grid
 from nki_migrate.settings.request import VERSIONS
 from nki_migrate.verify.cases import Case, CasesError, cases_for, read_cases
 from nki_migrate.verify.job import Outcome, backend_for
@@ -103,6 +101,8 @@ def _side(file: Path, version: str) -> Side:
 
 def _version_of(file: Path, entry: str) -> str:
     """The version that runs a file: the kernel's, or the kernels' around a host function."""
+    from nki_migrate.engine.version_detection import detect
+
     index = _index_of(file)
     if entry in index.functions:
         return _runnable(detect(index.functions[entry], index).name, file, "--from or --to")

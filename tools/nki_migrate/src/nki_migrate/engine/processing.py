@@ -13,25 +13,25 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from multiprocessing import active_children, get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nki_migrate.comments.suppressions import SuppressionLog, read_suppressions
 from nki_migrate.engine.call_graph import reachable_functions
 from nki_migrate.engine.excluded_kernels import kept_before
-from nki_migrate.engine.ignore_comments import with_ignores
-from nki_migrate.engine.migration import migrate_source
 from nki_migrate.engine.notebooks import SUFFIX, Notebook, NotebookError, read_notebook
 from nki_migrate.engine.results import FileResult, FileStatus
 from nki_migrate.facts.dialects import UNKNOWN
 from nki_migrate.files.sources import UnreadableSourceError, decode
 from nki_migrate.index import FileIndex, Project, Source, python_lines
 from nki_migrate.index.matching import opcodes
+from nki_migrate.rules import all_rules
 from nki_migrate.rules.run_rules import RunRule
 from nki_migrate.settings.request import Request
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 # Below this many files per process a new process may cost more than it saves: where it cannot be
 # forked, importing libcst and ours takes as long as about four kernel files
@@ -88,6 +88,8 @@ def _place(book: Notebook | None, error: SyntaxError) -> str:
 
 def _processed(task: Task, text: str, project: Project | None) -> FileResult:
     if task.add_ignores:
+        from nki_migrate.engine.ignore_comments import with_ignores
+
         return with_ignores(text, lambda commented: _migrate(task, commented, project))
     result = _migrate(task, text, project)
     return _checked(task, text, result, project) if result.after != text else result
@@ -125,6 +127,8 @@ def _incomplete(result: FileResult) -> list[str]:
 
 
 def _attempt(task: Task, text: str, project: Project | None) -> FileResult:
+    from nki_migrate.engine.migration import migrate_source  # with all rules: 0.2 s of CPU time
+
     if "nki-migrate:" not in text:
         return migrate_source(text, task.path, task.request, project)
     suppressions = read_suppressions(text, ast.parse(text))
@@ -293,6 +297,8 @@ def process_all(tasks: Sequence[Task], jobs: int) -> Iterator[FileResult]:
 def _in_parallel(
     tasks: Sequence[Task], importing: Sequence[Task], workers: int
 ) -> Iterator[FileResult]:
+    from multiprocessing import active_children
+
     pool = _pool(importing, workers)
     largest_first = sorted(range(len(tasks)), key=lambda i: -len(tasks[i].raw))
     try:
@@ -309,9 +315,14 @@ def _in_parallel(
 
 def _pool(importing: Sequence[Task], workers: int) -> ProcessPoolExecutor:
     """Workers that start with all that is imported here, where a fork is safe: without threads."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     forks = sys.platform == "linux" and threading.active_count() == 1
     if forks:
-        importlib.import_module("nki_migrate.rewriting.plan.application")  # once for all workers
+        for module in ("engine.migration", "rewriting.plan.application"):
+            importlib.import_module(f"nki_migrate.{module}")  # once for all workers
+        all_rules()
     project = build_project(importing) if forks else None
     context = get_context("fork" if forks else "spawn")
     return ProcessPoolExecutor(
@@ -321,6 +332,8 @@ def _pool(importing: Sequence[Task], workers: int) -> ProcessPoolExecutor:
 
 def _result_of(task: Task, future: Future[FileResult], importing: Sequence[Task]) -> FileResult:
     """A result; when a worker died, the file is tried alone, to know whether it is the culprit."""
+    from concurrent.futures.process import BrokenProcessPool
+
     try:
         return future.result()
     except BrokenProcessPool:

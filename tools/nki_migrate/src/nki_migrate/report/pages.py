@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from nki_migrate.rules import Example, Rule
+if TYPE_CHECKING:
+    from nki_migrate.rules import Example, Rule
 
 _CLASSES = {
     "a": "from the syntax alone",

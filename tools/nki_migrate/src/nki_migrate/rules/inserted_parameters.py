@@ -6,13 +6,13 @@ Nothing here lists functions: the signatures of both versions are compared.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
 from neuroncore.findings import Finding
-from neuroncore.surface import Signature, instruction_names, signature
+from neuroncore.surface import Signature, signature
 from nki_migrate.rules.arguments import Check, Order, moved_arguments
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -42,20 +42,16 @@ class _Step:
 
 
 @cache
-def _checks(step: _Step) -> Mapping[str, Check]:
-    """The check of every function whose positional parameters differ, by canonical name."""
-    found = {}
-    for name in instruction_names(step.before):
-        old, new = signature(name, step.before), signature(name, step.after)
-        if old is None or new is None or not step.covers(old, new):
-            continue
-        first = _first_difference(old, new)
-        if first is not None:
-            check = moved_arguments(
-                step.rule, f"nisa.{name}", _order(old), _order(new), _suits(old, new), first
-            )
-            found[f"nisa.{name}"] = check
-    return found
+def _check_of(step: _Step, called: str) -> Check | None:
+    """The check of a function whose positional parameters differ, by its canonical name."""
+    name = called.removeprefix("nisa.")
+    old, new = signature(name, step.before), signature(name, step.after)
+    if name == called or old is None or new is None or not step.covers(old, new):
+        return None
+    first = _first_difference(old, new)
+    if first is None:
+        return None
+    return moved_arguments(step.rule, called, _order(old), _order(new), _suits(old, new), first)
 
 
 def _first_difference(old: Signature, new: Signature) -> int | None:
@@ -113,7 +109,7 @@ def _is_text(node: ast.expr) -> bool:
 
 def _hooks(step: _Step) -> Hooks:
     def check(call: ast.Call, site: Site) -> Iterator[Finding]:
-        found = _checks(step).get(site.canonical(call.func) or "")
+        found = _check_of(step, site.canonical(call.func) or "")
         if found is not None:
             yield from found(call, site)
 

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 
 from neuroncore.targets import resolve_target
-from nki_migrate.facts.values import Mask, Sym, Tensor
+from nki_migrate.facts.values import Mask, Part, Sym, Tensor
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
@@ -141,10 +141,10 @@ def _operand(ctx: Context, site: CallSite, name: str) -> Tensor:
 class _Part:
     """The part of a product that a mask selects: counts of K, M and N, and conditions around."""
 
-    limits: dict[str, Sym]
+    limits: dict[str, Part]
     guards: tuple[str, ...] = ()
 
-    def of(self, rows: str, columns: str) -> dict[int, Sym]:
+    def of(self, rows: str, columns: str) -> dict[int, Part]:
         """The limits of an operand with these dimensions."""
         names = {0: rows, 1: columns}
         return {axis: self.limits[n] for axis, n in names.items() if n in self.limits}
@@ -270,7 +270,7 @@ def _emit(
     note_write(ctx, dst, cuts, "product")
 
 
-def _free(limits: dict[int, Sym]) -> dict[int, Sym]:
+def _free(limits: dict[int, Part]) -> dict[int, Part]:
     return {k: v for k, v in limits.items() if k > 0}
 
 

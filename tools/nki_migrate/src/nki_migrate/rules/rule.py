@@ -79,7 +79,7 @@ class Rule:
     safety: Safety
     title: str
     page: str
-    examples: tuple[Example, ...]
+    file: Traversable
     reasons: tuple[Reason, ...]
     names: tuple[str, ...]
     source: str
@@ -91,6 +91,16 @@ class Rule:
     lifted: bool
     changes: tuple[str, ...]
     hooks: Hooks
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """The examples of the data file, which only tests and documents need."""
+        data = tomllib.loads(self.file.read_text(encoding="utf-8"))
+        return (
+            *(_example(e, _kernel) for e in data.get("kernels", ())),
+            *(_example(e, _function) for e in data.get("functions", ())),
+            *(_example(e, lambda text, *_: text) for e in data.get("files", ())),
+        )
 
     @property
     def step(self) -> tuple[str, str]:
@@ -111,7 +121,8 @@ class Rule:
 
 def read_rule(file: Traversable, hooks: Mapping[str, Hooks]) -> Rule:
     """The rule of a data file `nki1226.toml`, with the hooks of its id."""
-    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    own, _, _ = file.read_text(encoding="utf-8").partition("\n[[")  # examples are tables behind it
+    data = tomllib.loads(own)
     rule_id = file.name.removesuffix(".toml").upper()
     klass = data["class"]
     return Rule(
@@ -120,11 +131,7 @@ def read_rule(file: Traversable, hooks: Mapping[str, Hooks]) -> Rule:
         safety=Safety(data.get("safety", "manual" if klass == "c" else "safe")),
         title=data["title"],
         page=data["page"],
-        examples=(
-            *(_example(e, _kernel) for e in data.get("kernels", ())),
-            *(_example(e, _function) for e in data.get("functions", ())),
-            *(_example(e, lambda text, *_: text) for e in data.get("files", ())),
-        ),
+        file=file,
         reasons=tuple(map(Reason, data.get("reasons", ()))),
         names=tuple(data.get("names", ())),
         source=data.get("source", ""),

@@ -20,6 +20,7 @@ from nki_migrate.facts.values import (
     Value,
 )
 from nki_migrate.index import is_shadowed, walk
+from nki_migrate.index.grids import CORES
 from nki_migrate.rewriting.context.call_site import Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
@@ -52,9 +53,6 @@ def value_into(ctx: Context, node: ast.expr, target: Target) -> Value:
 def is_device_call(ctx: Context, node: ast.expr) -> bool:
     name = ctx.index.canonical(node.func) if isinstance(node, ast.Call) else None
     return name is not None and name.partition(".")[0] in {"nl", "nisa"} and name not in KNOWN_CALLS
-
-
-CORES = 2  # the most that a launch of 0.2 and later has on current parts; trap T7
 
 
 def builtin_name(ctx: Context, node: ast.Call) -> str:

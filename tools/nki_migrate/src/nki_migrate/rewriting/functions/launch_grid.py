@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import ATOM, Sym
 from nki_migrate.index import FileIndex, Function, Launch, bound_names, walk
+from nki_migrate.index.grids import is_grid_call, uses_grid
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.plan.changes import Loops
@@ -29,19 +30,6 @@ class GridPlan:
     loops: Loops
     variables: tuple[str, ...]
     launches: tuple[Launch, ...]
-
-
-def uses_grid(index: FileIndex, function: Function) -> bool:
-    """Whether the kernel reads its place in the grid."""
-    return any(_is_grid_call(index, n) for n in walk(function.node))
-
-
-def _is_grid_call(index: FileIndex, node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and index.canonical(node.func) in {
-        "nl.program_id",
-        "nl.num_programs",
-        "nl.program_ndim",
-    }
 
 
 def plan_grid(index: FileIndex, function: Function, launches: Launches) -> GridPlan | None:
@@ -322,7 +310,7 @@ def _dependent(index: FileIndex, body: list[ast.stmt]) -> set[int]:
     for i, statement in enumerate(body):
         nodes = list(walk(statement))
         reads = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        if reads & names or any(_is_grid_call(index, n) for n in nodes):
+        if reads & names or any(is_grid_call(index, n) for n in nodes):
             found.add(i)
             names |= {
                 n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)

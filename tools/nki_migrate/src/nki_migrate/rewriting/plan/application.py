@@ -270,13 +270,14 @@ def _with_leading(line: cst.BaseStatement, lines: list[cst.EmptyLine]) -> cst.Ba
 def _with_trailing(
     new: list[cst.BaseStatement], trailing: cst.TrailingWhitespace
 ) -> list[cst.BaseStatement]:
-    """The old end-of-line comment goes behind the last new line."""
+    """The old end-of-line comment goes behind the last new line, or above a new block."""
     if trailing.comment is None:
         return new
     last = new[-1]
     if isinstance(last, cst.SimpleStatementLine):
         return [*new[:-1], last.with_changes(trailing_whitespace=trailing)]
-    return [_with_leading(new[0], [_comment(trailing.comment.value)]), *new[1:]]
+    leading = [*_leading(new[0]), _comment(trailing.comment.value)]
+    return [_with_leading(_bare(new[0]), leading), *new[1:]]
 
 
 def _kept_when_removed(

@@ -22,6 +22,7 @@ _MIRROR: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Gt: ast.Lt,
     ast.GtE: ast.LtE,
 }
+_AFTER = (ast.LtE, ast.Gt, ast.Eq)  # what the element at the limit is on the lower side of
 _ZERO, _ONE = Sym.number(0), Sym.number(1)
 
 
@@ -88,20 +89,15 @@ def _bounded(index: Index, operator: ast.cmpop, limit: Sym, text: str) -> Mask:
         index = replace(scaled(index, minus), offset=minus * index.offset)
         return _bounded(index, mirrored(), minus * limit, text)
     from_end = axis - len(index.extents)
-    if isinstance(operator, ast.LtE | ast.Gt | ast.Eq):
-        after = limit + _ONE
     below = Bound(from_end, coefficient, index.offset, limit, index.extents[axis])
+    after = replace(below, limit=limit + _ONE) if isinstance(operator, _AFTER) else below
     match operator:
-        case ast.Lt():
-            return Mask((below,))
-        case ast.LtE():
-            return Mask((replace(below, limit=after),))
-        case ast.GtE():
-            return Mask((replace(below, is_lower=True),))
-        case ast.Gt():
-            return Mask((replace(below, limit=after, is_lower=True),))
+        case ast.Lt() | ast.LtE():
+            return Mask((after,))
+        case ast.Gt() | ast.GtE():
+            return Mask((replace(after, is_lower=True),))
         case ast.Eq():
-            return Mask((replace(below, is_lower=True), replace(below, limit=after)))
+            return Mask((replace(below, is_lower=True), after))
     return Mask(opaque=f"`{text}` leaves one element out")
 
 
