@@ -11,7 +11,7 @@ from math import inf
 from nkigym.executors import Executor, ExecutorError, InProcess, Limits, pool, ray_cluster
 from nkigym.search import BudgetError, parse_budget
 
-PRELOAD = "nkigym.sweeps.jobs"
+PRELOAD = "nkigym.sweeps.sweep"
 _SIZES = {"M": 1 << 20, "G": 1 << 30}
 
 

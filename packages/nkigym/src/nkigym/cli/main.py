@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
+from nkigym.cli import check, stored, sweep
 from nkigym.cli import enumerate as enumeration
-from nkigym.cli import stored, sweep
 from nkigym.cli import tune as tuning
 
 _EXAMPLE = """\
@@ -22,6 +22,7 @@ examples:
   nkigym sweep examples/gym/sweep.toml --jobs 2
   nkigym best found.db --number 3
   nkigym replay found.db
+  nkigym check schedule.json --of mlp.py:mlp --spec …
   nkigym export found.db -o mlp_k.py
 
 The exit code is 1 where there is nothing to search, not everything was found or kept, or a check
@@ -36,6 +37,8 @@ COMMANDS = (
             tuning.add_options, tuning.run),
     Command("sweep", "many tunings as one run that can be resumed",
             sweep.add_options, sweep.run),
+    Command("check", "certificates, schedules, programs and sources, checked",
+            check.add_options, check.run),
     Command("show", "the contents of a store", stored.add_show, stored.show),
     Command("best", "the fastest schedules of a kernel in a store", stored.add_best, stored.best),
     Command("replay", "replay, check and estimate a stored schedule",

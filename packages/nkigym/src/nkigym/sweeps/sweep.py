@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nkigym.executors import (
     Event,
@@ -15,13 +15,14 @@ from nkigym.executors import (
     Failed,
     Finished,
     Job,
+    Report,
     Reported,
     WorkerLost,
 )
-from nkigym.store import Store
-from nkigym.sweeps.jobs import FUNCTION, Results, TaskPayload, Value
+from nkigym.store import Problem, Result, Store, Stored
 from nkigym.sweeps.tasks import SweepTask
-from nkigym.tuning import Tuned
+from nkigym.tuning import Tuned, tune
+from nkigym.tuning.loading import load_kernel
 
 Row = dict[str, Any]
 """A task's result as plain values; `status` is "ok", or why there is not a result."""
@@ -62,6 +63,10 @@ class Sweep:
 
 
 Watcher = Callable[[Sweep], None]
+
+
+FUNCTION = "nkigym.sweeps.sweep:tune_task"
+"""A task's job: results are reported to the driver's store, the winner is its value."""
 
 
 def run_sweep(
@@ -143,3 +148,65 @@ def _figures(tuned: Tuned) -> Row:
         "binding": tuned.binding, "ratio": tuned.ratio, "candidates": report.candidates,
         "steps": len(tuned.schedule),
     }  # fmt: skip
+
+
+# -- the job ---------------------------------------------------------------------------------------
+
+
+class TaskPayload(NamedTuple):
+    """A task, and the store whose latencies it reuses where the worker's machine has it."""
+
+    task: SweepTask
+    store: Path
+
+
+class Results(NamedTuple):
+    """Some results of a problem, as a job reports them."""
+
+    problem: Problem
+    results: tuple[Result, ...]
+
+
+class Value(NamedTuple):
+    """The winner, and what it was searched from as a store has it."""
+
+    problem: Problem
+    tuned: Tuned
+
+
+def tune_task(payload: TaskPayload, report: Report) -> Value:
+    """Tune; results are reported in batches, the winner is returned."""
+    task = payload.task
+    kernel, specs = load_kernel(task.function, task.specs, task.target, task.nki)
+    forwarded = _ForwardedStore(payload.store, report)
+    tuned = tune(
+        kernel, *specs, target=task.target, nki=task.nki, budget=task.budget,
+        strategy=task.strategy, seed=task.seed, store=forwarded, **(task.options or {}),
+    )  # fmt: skip
+    assert forwarded.problem is not None
+    return Value(forwarded.problem, tuned)
+
+
+@dataclass(slots=True)
+class _ForwardedStore:
+    """Reads latencies from the store's file, reports what is added."""
+
+    path: Path
+    report: Report
+    problem: Problem | None = None
+
+    def latencies(self, problem: str) -> dict[str, float]:
+        if not self.path.exists():
+            return {}
+        with Store(self.path, create=False) as store:
+            return store.latencies(problem)
+
+    def add(self, problem: Problem, results: Iterable[Result] = ()) -> None:
+        self.problem = problem
+        self.report(Results(problem, tuple(results)))
+
+    def add_run(self, problem: Problem, report: Mapping[str, Any]) -> None:
+        """The driver adds it, once, with the job's end."""
+
+    def best(self, problem: str, number: int = 1) -> list[Stored]:
+        return []

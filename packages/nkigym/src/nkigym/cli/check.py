@@ -1,0 +1,112 @@
+"""`nkigym check`: certificates, schedules, programs and sources, held to what they begin with."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from neuroncore.commands.parser import add_specs, add_target
+from neuroncore.errors import KernelError, LaunchError
+from neuroncore.program import Program
+from nkigym.checker import check_kernels, check_step, read_certificate
+from nkigym.tiles import TileProgram
+from nkigym.tuning.loading import load_kernel
+from nkigym.tuning.task import TuningTask, problem, tuning_task
+from nkigym.tuning.verification import VerificationError
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The file, and what it is compared with."""
+    add = parser.add_argument
+    add("file", metavar="FILE|FILE.py:KERNEL",
+        help="a certificate or schedule (JSON), a program, a tile program, NKI source")  # fmt: skip
+    add("--of", metavar="MODULE:FUNCTION|FILE",
+        help="its root: schedules are replayed from it, kernels compared with it")  # fmt: skip
+    add_specs(parser, "an argument of --of; once for each")
+    add_target(parser, None, " (default: trn2, or the program's)")
+    add("--nki", metavar="VERSION", help="of the source")
+    add("--output-format", choices=("text", "json"), default="text")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Prints what is wrong, or what was checked; 1 where something is wrong."""
+    findings, said = _checked(given)
+    if given.output_format == "json":
+        print(json.dumps({"file": given.file, "findings": findings, "checked": said}))
+    else:
+        print("\n".join(findings or said))
+    return 1 if findings else 0
+
+
+def _checked(given: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """What is wrong, and what was checked."""
+    data = _json(Path(given.file))
+    if isinstance(data, Mapping) and "format" in data:
+        found = read_certificate(Path(given.file).read_text("utf-8")).findings()
+        return list(map(str, found)), ["every claim about the tiles of the program holds"]
+    if isinstance(data, Mapping):
+        count = len(data.get("claims", ()))
+        found = check_step(data)
+        return list(map(str, found)), [f"{count} claims hold in all iterations"]
+    if data is not None:
+        return _schedule(given, data)
+    return _kernel(given)
+
+
+def _json(file: Path) -> Any:
+    """The content of a JSON file, None for any other. Raises LaunchError."""
+    if file.suffix != ".json":
+        return None
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except OSError as wrong:
+        raise LaunchError(f"can't open {str(file)!r}: {wrong.strerror}") from None
+    except ValueError as wrong:
+        raise LaunchError(f"{file} is not JSON", got=str(wrong)) from None
+
+
+def _root(given: argparse.Namespace) -> TuningTask:
+    if given.of is None:
+        raise LaunchError(
+            f"{given.file} is checked against what it was made from",
+            expected="--of, with a --spec for each argument",
+        )  # fmt: skip
+    function, specs = load_kernel(given.of, given.spec, given.target, given.nki)
+    return tuning_task(function, specs, given.target, given.nki, None)
+
+
+def _schedule(given: argparse.Namespace, schedule: Any) -> tuple[list[str], list[str]]:
+    """Replayed, certified, executed."""
+    if not isinstance(schedule, Sequence):
+        raise LaunchError(f"{given.file} is not a schedule", expected="a list of steps")
+    task = _root(given)
+    try:
+        checks = task.verify_winner(task.replayed(schedule), schedule)
+    except VerificationError as wrong:
+        return (wrong.got or wrong.what).splitlines(), []
+    except KernelError as wrong:
+        return [str(wrong)], []
+    return [], [str(check) for check in checks]
+
+
+def _kernel(given: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Legal; with --of, every element of every result is the same value."""
+    root = None if given.of is None else _root(given).root
+    specs = [] if root is None else [f"{b.dtype.name}{list(b.shape)}" for b in root.parameters]
+    kernel = _program(given, specs)
+    if root is None:
+        return [], [f"{kernel.name} is legal for {kernel.target}, NKI {kernel.nki}"]
+    found = check_kernels(root, kernel)
+    return list(map(str, found)), [f"every result of {kernel.name} equals that of {root.name}"]
+
+
+def _program(given: argparse.Namespace, specs: Sequence[str]) -> Program:
+    """The kernel program of the file, checked."""
+    shapes = specs if ":" in given.file else ()
+    loaded, wanted = load_kernel(given.file, shapes, given.target, given.nki)
+    if isinstance(loaded, TileProgram):
+        return tuning_task(loaded, (), given.target, given.nki, None).root
+    return problem(loaded, wanted, given.target, given.nki).root

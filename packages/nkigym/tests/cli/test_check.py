@@ -1,0 +1,94 @@
+"""`nkigym check`: what holds, and what is wrong, by exit code and text."""
+
+import json
+
+import pytest
+from packages.nkigym.tests import tuning_kernels
+
+from nkigym import certificate, matmul_root, rewrite_graph, tune
+from nkigym.baseline import baseline_kernel
+from nkigym.cli import main
+from nkigym.tile_rewrites import descend
+from nkigym.transforms import TransformStep, apply, certify
+
+OF = ("--of", f"{tuning_kernels.__file__}:softmax", "--spec", "f32[256,128]")
+
+
+@pytest.fixture(scope="module")
+def tuned():
+    return tune(tuning_kernels.softmax, "f32[256,128]", budget=20)
+
+
+def check(path, *options):
+    return main(["check", str(path), *options])
+
+
+def test_a_schedule_is_replayed_certified_and_executed(tuned, tmp_path, capsys):
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(tuned.schedule))
+    assert check(path, *OF) == 0
+    assert "certificates: ok" in capsys.readouterr().out
+
+    path.write_text(json.dumps([*tuned.schedule, {"transform": "split", "at": [0], "factor": 7}]))
+    assert check(path, *OF) == 1
+    assert "split" in capsys.readouterr().out
+
+
+def test_a_tile_certificate(tmp_path, capsys):
+    space = rewrite_graph(matmul_root(1, 2, 1))
+    text = certificate(space, descend(space)[0]).to_json()
+    path = tmp_path / "c.json"
+    path.write_text(text)
+    assert check(path) == 0
+
+    wrong = json.loads(text)
+    wrong["output"] = [0 for _ in wrong["output"]]
+    path.write_text(json.dumps(wrong))
+    assert check(path, "--output-format", "json") == 1
+    assert "other contents than claimed" in capsys.readouterr().out
+
+
+def test_the_certificate_of_a_step(tmp_path, capsys):
+    start = baseline_kernel(lambda a, b: a * b, "f32[512, 512]", "f32[512, 512]")
+    cut = apply(start, TransformStep("distribute", (1,), (("cut", 4),)))
+    data = certify(cut, TransformStep("join", (3,))).to_json()
+    path = tmp_path / "step.json"
+    path.write_text(json.dumps(data))
+    assert check(path) == 0
+    assert capsys.readouterr().out == "4 claims hold in all iterations\n"
+
+    data["claims"][0]["b"]["offset"] = [512, {}]
+    path.write_text(json.dumps(data))
+    assert check(path) == 1
+    assert "overlap at {'row': 1}" in capsys.readouterr().out
+
+
+def test_a_program_and_its_source_are_compared_with_the_function(tuned, tmp_path, capsys):
+    program, source = tmp_path / "p.txt", tmp_path / "k.py"
+    program.write_text(str(tuned.program))
+    source.write_text(tuned.source)
+
+    assert check(program) == 0
+    assert check(program, *OF) == 0
+    assert check(f"{source}:softmax", *OF) == 0
+    assert "every result of softmax equals that of softmax" in capsys.readouterr().out
+    wrong = tuned.source.replace("nl.exp", "nl.tanh")
+    assert wrong != tuned.source
+    source.write_text(wrong)
+    assert check(f"{source}:softmax", *OF) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        ("a.json", "{", "is not JSON"),
+        ("a.json", "[]", "is checked against what it was made from"),
+        ("a.json", "{}", "not a certificate of a step"),
+        ("a.json", "3", "is not a schedule"),
+    ],
+)
+def test_a_file_that_cannot_be_checked_is_rejected(name, text, what, tmp_path, capsys):
+    (tmp_path / name).write_text(text)
+
+    assert check(tmp_path / name) == 1
+    assert what in capsys.readouterr().err
