@@ -203,6 +203,12 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def audit(session: nox.Session) -> None:
+    """licences and known vulnerabilities of what the packages install"""
+    session.run(*PYTHON, "workspace/audit.py", external=True)
+
+
+@nox.session(default=False)
 def compiled(session: nox.Session) -> None:
     """neuroncore with its timeline compiled: its tests, and the latencies of the plain one"""
     session.run(*PYTHON, "workspace/compiled.py", external=True)
