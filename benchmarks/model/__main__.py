@@ -2,8 +2,8 @@
 
 python -m benchmarks.model
 python -m benchmarks.model --section 2 4 --mode as_written
-python -m benchmarks.model --leave-one-family-out
-python -m benchmarks.model --leave-one-family-out --write docs/model.md
+python -m benchmarks.model --write docs/model.md
+python -m benchmarks.model fit
 python -m benchmarks.model --speed
 """
 
@@ -14,15 +14,16 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from benchmarks.model.fit import left_out_by
+from benchmarks.model.fit import fit_lines
 from benchmarks.model.from_kernel import kernel_lines
 from benchmarks.model.latency import latency_lines
-from benchmarks.model.points import Point, all_points
+from benchmarks.model.points import Point, all_points, unmodelled
 from benchmarks.model.predict import Model, Prediction
 from benchmarks.model.table import (
     HEAD,
     bottleneck_lines,
     figure_lines,
+    interval_lines,
     markdown,
     order_lines,
     point_line,
@@ -37,6 +38,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = parser().parse_args(argv)
     points = [p for p in all_points() if not asked.section or p.section in asked.section]
     model = Model(mode=asked.mode)
+    if asked.action == "fit":
+        for line in fit_lines(points):
+            print(line, flush=True)
+        return 0
     if asked.speed:
         for line in chain(speed_lines(model, points), latency_lines(), kernel_lines()):
             print(line, flush=True)
@@ -46,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for point in points:
         predictions.append(model.predict(point))
         print(point_line(predictions[-1]), flush=True)
-    lines = [*closing_lines(model, predictions, asked.leave_one_family_out)]
+    lines = [*closing_lines(model, predictions)]
     print(*lines, sep="\n")
     if asked.write is not None:
         old = asked.write.read_text(encoding="utf-8") if asked.write.exists() else ""
@@ -59,9 +64,7 @@ def explicit(points: Sequence[Point]) -> list[Point]:
     return [p for p in points if p.is_explicit]
 
 
-def closing_lines(
-    model: Model, predictions: Sequence[Prediction], leaving_out: bool
-) -> Iterator[str]:
+def closing_lines(model: Model, predictions: Sequence[Prediction]) -> Iterator[str]:
     """Sections, ladders, bottlenecks, percentages; last the explicit points on one line: all of
     them, and the points that gave no constant.
     """
@@ -71,26 +74,16 @@ def closing_lines(
         yield f"section {section}: {summary_text(mine)}"
     yield from order_lines(predictions)
     yield from bottleneck_lines(model, points)
+    yield from interval_lines(model, predictions)
+    yield f"without a program, with the reason: {len(unmodelled())} (unmodelled.toml)"
     yield "profiles, in percent of the time, predicted (published):"
     yield from figure_lines(model, points)
-    if leaving_out:
-        yield from left_out_lines(explicit(points))
     known = [p for p in predictions if p.point.is_explicit]
     closed = [p for p in predictions if not p.point.is_explicit]
     if closed:
         yield f"through the closed compiler (sections 3, 6, 7): {summary_text(closed)}"
     without = summary_text(independent(known))
     yield f"{summary_text(known)}; of points that gave no constant {without}"
-
-
-def left_out_lines(points: Sequence[Point]) -> Iterator[str]:
-    """Every point without its family; the errors without its family and its publication."""
-    publications = left_out_by(lambda point: point.publication, points)
-    families = left_out_by(lambda point: point.family, points)
-    yield from (point_line(p) for p in families)
-    yield f"leave one publication out: {summary_text(publications)}"
-    yield f"leave one family out, independent points: {summary_text(independent(families))}"
-    yield f"leave one family out: {summary_text(families)}"
 
 
 def independent(predictions: Sequence[Prediction]) -> list[Prediction]:
@@ -102,11 +95,11 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         "python -m benchmarks.model", description="The timeline against published times."
     )
+    made.add_argument("action", nargs="?", choices=("compare", "fit"), default="compare",
+                      help="fit: the free constants, and errors of left-out points")  # fmt: skip
     made.add_argument("--section", type=int, nargs="+", choices=(1, 2, 3, 4, 5, 6, 7, 10))
     made.add_argument("--mode", choices=("as_written", "device"), default="device",
                       help="of times of whole programs (default: device)")  # fmt: skip
-    made.add_argument("--leave-one-family-out", action="store_true",
-                      help="predict each family without what was read off it")  # fmt: skip
     made.add_argument("--speed", action="store_true", help="time the timeline itself")
     made.add_argument("--write", type=Path, metavar="FILE",
                       help="the dated table as a page, or between a page's markers")  # fmt: skip

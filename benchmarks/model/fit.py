@@ -1,136 +1,186 @@
-"""Points predicted without what was read off their family, or off all of their publication.
+"""The joint fit of the free constants over all points, and what it says of points left out.
 
-A constant that several experiments show becomes the mean of what the others show. One that the
-left-out points alone gave goes back to what other documents say of it (`otherwise` in costs.json).
-Where they say nothing it is looked for on the other points, from 0 on: one constant after the
-other, a coarse grid and a finer one, mean absolute log error. Nothing is random; what the others do
-not feel stays 0.
+Robust least squares in log space. Each free constant has a prior: the value that a document gives
+(`otherwise` in costs.json, else the value there) and a spread by its confidence; so a constant that
+no remaining point shows keeps its document's value. Points of one microbenchmark family weigh as
+one row, residuals beyond HUBER count less. The model is linear in the logarithms of the constants
+around costs.json: one estimate of every point for each constant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import fmean
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median, quantiles
 
+import numpy as np
 from benchmarks.model.points import Point
-from benchmarks.model.predict import Model, Prediction
+from benchmarks.model.predict import Model, Prediction, disorders, ladder_pairs
 
-from neuroncore.timeline import Constants, constants
+from neuroncore.timeline import constants
+from neuroncore.timeline.compilation.toolchain import toolchain_of
+from neuroncore.timeline.results.uncertainty import EIGHTY
 from neuroncore.work import costs
 
-Given = tuple[str, str]
-"""Name of a constant and the generation it is for, or "all"."""
+FREE = (
+    ("LAUNCH", "trn1"),
+    ("LAUNCH", "trn2"),
+    ("RECIPROCAL", "all"),
+    ("ACCESS_OVERHEAD", "all"),
+    ("DMA_START", "all"),
+    ("DMA_STORE_START", "all"),
+    ("DMA_STAGGER", "all"),
+    ("DMA_QUEUE_FLOOR", "all"),
+    ("DMA_TO_CONSUMER", "all"),
+    ("REORDER_HORIZON", "all"),
+)
+"""Name and generation (or all); everything else in costs.json is what a document says."""
 
-GRID = (0.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
-"""Where a constant of which nothing is known is looked for, in its unit."""
-FINER = (0.5, 0.71, 1.0, 1.41, 2.0)
-"""Around the best of these."""
-FELT = 1e-6
-"""A value is better than a smaller one only if the mean error lessens by more."""
+SPREAD = {"documented": 0.1, "inferred": 0.3, "measured": 0.3, "assumed": 1.0}
+"""Standard deviation of the logarithm of a constant by its confidence."""
 
-
-@dataclass(slots=True)
-class Fitter:
-    """Predictions are remembered by the constants of their generation: fits share them."""
-
-    known: dict[tuple[str, tuple[tuple[str, float], ...]], float] = field(default_factory=dict)
-    models: dict[tuple[tuple[str, float], ...], Model] = field(default_factory=dict)
-
-    def fit(self, points: Sequence[Point], start: Constants, free: Sequence[Given]) -> Constants:
-        """`start` with its `free` constants, 0 at first, as they suit `points` best."""
-        best = start
-        for given in free:
-            best = best.but(*given, 0.0)
-        for given in free:
-            best = self._best(best, given, GRID, points)
-        for given in free:
-            about = value_of(best, given)
-            best = self._best(best, given, [about * factor for factor in FINER], points)
-        return best
-
-    def _best(
-        self, now: Constants, given: Given, values: Sequence[float], points: Sequence[Point]
-    ) -> Constants:
-        best, least = now, self.loss(now, points)
-        for value in values:
-            other = now.but(*given, value)
-            loss = self.loss(other, points)
-            if loss < least - FELT:
-                best, least = other, loss
-        return best
-
-    def loss(self, values: Constants, points: Sequence[Point]) -> float:
-        """Mean absolute log error."""
-        return fmean(self._error(point, values) for point in points)
-
-    def _error(self, point: Point, values: Constants) -> float:
-        at = tuple(sorted(values.at(point.device).items()))
-        if (point.id, at) not in self.known:
-            self.known[point.id, at] = self._model(values, at).predict(point).log_error
-        return self.known[point.id, at]
-
-    def _model(self, values: Constants, at: tuple[tuple[str, float], ...]) -> Model:
-        """A model of these constants; LAUNCH is added to a timeline, not played."""
-        played = tuple(pair for pair in at if pair[0] != "LAUNCH")
-        shared = self.models.setdefault(played, Model(values)).timelines
-        return Model(values, timelines=shared)
+STEP = 0.1
+HUBER = 0.1
+ROUNDS = 20
+MICRO = (1, 10)
+"""Sections of single instructions and streams: a family there weighs as one row."""
 
 
-def value_of(values: Constants, given: Given) -> float:
-    """The constant's value for its generation."""
-    name, target = given
-    return values.values[name][target]
+@dataclass(frozen=True)
+class Fit:
+    """Points, their log errors with costs.json, and how each free constant moves them."""
+
+    points: Sequence[Point]
+    errors: np.ndarray
+    """ln(measured / predicted)."""
+    effects: np.ndarray
+    """d ln(predicted) / d ln(constant): points x constants."""
+
+    @classmethod
+    def of(cls, points: Sequence[Point]) -> Fit:
+        """Estimates every point once, and once for each free constant."""
+        points = [p for p in points if not p.reference]
+        base = _logs(Model(), points)
+        columns = []
+        for name, target in FREE:
+            factor = 1 + STEP
+            now = constants()
+            value = now.values[name].get(target) or _first(now.values[name])
+            moved = now.but(name, target, value * factor)
+            columns.append((_logs(Model(moved), points) - base) / np.log(factor))
+        measured = np.log([p.measured for p in points])
+        return cls(points, measured - base, np.column_stack(columns))
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """1 for a kernel; a share of 1 for a row of a microbenchmark family."""
+        sizes = Counter(p.family for p in self.points)
+        return np.array([1 / sizes[p.family] if p.section in MICRO else 1.0 for p in self.points])
+
+    def solve(self, kept: np.ndarray) -> np.ndarray:
+        """Logarithmic changes of the constants that suit the kept points and the priors best."""
+        centre, spread = _priors()
+        errors, effects, weights = self.errors[kept], self.effects[kept], self.weights[kept]
+        change = np.zeros(len(FREE))
+        for _ in range(ROUNDS):
+            left = np.maximum(np.abs(errors - effects @ change), 1e-9)
+            each = weights * np.minimum(1, HUBER / left) / HUBER**2
+            normal = effects.T @ (effects * each[:, None]) + np.diag(1 / spread**2)
+            change = np.linalg.solve(normal, effects.T @ (each * errors) + centre / spread**2)
+        return change
+
+    def left_out(self, group: Callable[[Point], str]) -> np.ndarray:
+        """ln(measured / predicted) of every point by constants that its group had no part in."""
+        names = np.array([group(p) for p in self.points])
+        found = np.empty(len(names))
+        for name in dict.fromkeys(names):
+            mine = names == name
+            found[mine] = self.errors[mine] - self.effects[mine] @ self.solve(~mine)
+        return found
 
 
-def given_by(points: Sequence[Point]) -> set[Given]:
-    """The constants that were read off these points, for their generation where it matters."""
-    values = constants().values
-    return {
-        (name, p.device if p.device in values[name] else "all")
-        for p in points
-        for name in (*p.gives, *p.readings)
-    }
+def _first(values: dict[str, float]) -> float:
+    return next(iter(values.values()))
 
 
-def without(left_out: Sequence[Point], others: Sequence[Point], fitter: Fitter) -> Constants:
-    """The constants that `others` alone give."""
-    now, unknown = constants(), []
-    kept = given_by(others)
-    for given in sorted(given_by(left_out)):
-        said = _read(given, others)
-        if said is None and given in kept:
-            continue
-        said = _otherwise(*given) if said is None else said
-        if said is None:
-            unknown.append(given)
-        else:
-            now = now.but(*given, said)
-    return fitter.fit([p for p in others if not p.reference], now, unknown) if unknown else now
+def _logs(model: Model, points: Sequence[Point]) -> np.ndarray:
+    return np.log([model.predict(p).predicted for p in points])
 
 
-def _read(given: Given, points: Sequence[Point]) -> float | None:
-    """The mean of what the experiments of these points show; None where none shows it apart."""
-    name, target = given
-    shown = {
-        p.family: p.readings[name]
-        for p in points
-        if name in p.readings and target in ("all", p.device)
-    }
-    return fmean(shown.values()) if shown else None
+def _priors() -> tuple[np.ndarray, np.ndarray]:
+    """Of each free constant: ln(document's value / value in costs.json), and its spread."""
+    table, centres, spreads = costs()["constants"], [], []
+    for name, target in FREE:
+        row = table[name]
+        value, said = row["value"], row.get("otherwise", row["value"])
+        value, said = (v.get(target) or _first(v) if isinstance(v, dict) else v
+                       for v in (value, said))  # fmt: skip
+        centres.append(np.log(said / value))
+        spreads.append(SPREAD[row["confidence"]])
+    return np.array(centres), np.array(spreads)
 
 
-def _otherwise(name: str, target: str) -> float | None:
-    said = costs()["constants"][name].get("otherwise")
-    return said[target] if isinstance(said, Mapping) else said
+def fit_lines(points: Sequence[Point]) -> Iterator[str]:
+    """What the fit finds, degrees of freedom, and errors of points that were left out."""
+    fit = Fit.of(points)
+    change = fit.solve(np.full(len(fit.points), True))
+    yield f"{'constant':24} {'costs.json':>10} {'fitted':>10} {'felt by':>8}"
+    for (name, target), by, effect in zip(FREE, change, fit.effects.T, strict=True):
+        now = constants().values[name]
+        value = now.get(target) or _first(now)
+        felt = int((np.abs(effect) > 0.05).sum())
+        label = name if target == "all" else f"{name} {target}"
+        yield f"{label:24} {value:10.4g} {value * np.exp(by):10.4g} {felt:8d}"
+    families = len({p.family for p in fit.points})
+    publications = len({p.publication for p in fit.points})
+    yield (
+        f"degrees of freedom: {len(FREE)} free constants; {len(fit.points)} points, "
+        f"{fit.weights.sum():.0f} rows, {families} families, {publications} publications"
+    )
+    yield _line("costs.json", fit, fit.errors)
+    yield _line("fitted", fit, fit.errors - fit.effects @ change)
+    yield _line("leave one family out", fit, fit.left_out(lambda p: p.family))
+    errors = fit.left_out(lambda p: p.publication)
+    yield _line("leave one publication out", fit, errors)
+    yield from _order_lines(fit, errors)
+    yield from _spread_lines(fit, errors)
 
 
-def left_out_by(group: Callable[[Point], str], points: Sequence[Point]) -> list[Prediction]:
-    """Each group of points predicted by constants that were not read off it."""
-    fitter, found = Fitter(), []
-    for name in dict.fromkeys(map(group, points)):
-        mine = [p for p in points if group(p) == name]
-        others = [p for p in points if group(p) != name]
-        model = Model(without(mine, others, fitter))
-        found += [model.predict(p) for p in mine]
-    return found
+def _line(what: str, fit: Fit, errors: np.ndarray) -> str:
+    sizes = by_row(fit, errors)
+    ninth = quantiles(sizes, n=10, method="inclusive")[8]
+    return f"{what}: median {median(sizes):.1%} p90 {ninth:.1%} ({len(sizes)} rows)"
+
+
+def by_row(fit: Fit, errors: np.ndarray) -> list[float]:
+    """Relative errors, of a microbenchmark family their median."""
+    found: dict[str, list[float]] = {}
+    for point, error in zip(fit.points, np.abs(np.exp(-errors) - 1), strict=True):
+        found.setdefault(point.family if point.section in MICRO else point.id, []).append(error)
+    return [median(each) for each in found.values()]
+
+
+def _order_lines(fit: Fit, errors: np.ndarray) -> Iterator[str]:
+    """How many pairs of a ladder that differ are in the measured order."""
+    made = [Prediction(p, p.measured * np.exp(-e)) for p, e in zip(fit.points, errors, strict=True)]
+    pairs, wrong = len([*ladder_pairs(made)]), len([*disorders(made)])
+    yield f"  order in ladders: {pairs - wrong} of {pairs} pairs"
+
+
+def _spread_lines(fit: Fit, errors: np.ndarray) -> Iterator[str]:
+    """The left-out errors of whole kernels by toolchain: with the spread of its constants,
+    `model_error` in costs.json is at most their 80 % quantile over EIGHTY.
+    """
+    by_toolchain: dict[str, list[float]] = {}
+    for point, error in zip(fit.points, errors, strict=True):
+        if point.section not in MICRO:
+            name = toolchain_of(point.build())
+            by_toolchain.setdefault(name, []).append(abs(float(error)))
+    for name, mine in by_toolchain.items():
+        within = np.quantile(mine, 0.8)
+        yield (
+            f"  {name}: 80 % of {len(mine)} kernels within a factor of {np.exp(within):.3f}, "
+            f"at most model_error {within / EIGHTY:.3f}"
+        )

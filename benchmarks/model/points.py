@@ -96,6 +96,12 @@ def all_points() -> tuple[Point, ...]:
     return tuple(_point(source, given) for source in sources for given in source["point"])
 
 
+@cache
+def unmodelled() -> tuple[dict[str, Any], ...]:
+    """Published numbers without a program: id, what, value, unit, cite, and why."""
+    return tuple(tomllib.loads((HERE / "unmodelled.toml").read_text(encoding="utf-8"))["row"])
+
+
 def _point(source: Mapping[str, Any], given: Mapping[str, Any]) -> Point:
     shared = {name: value for name, value in source.items() if name != "point"}
     fields: dict[str, Any] = {**shared, **given}

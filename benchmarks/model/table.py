@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from statistics import median
 from time import process_time
 
 from benchmarks.model.points import NANOSECONDS, Point
@@ -15,6 +16,7 @@ from benchmarks.model.predict import (
     ladder_pairs,
     summary,
 )
+from benchmarks.model.readings import LARGE
 
 from neuroncore.timeline import estimate
 
@@ -70,6 +72,21 @@ def figure_lines(model: Model, points: Sequence[Point]) -> Iterator[str]:
             said = model.figures(point).items()
             pairs = [f"{name} {value:.1f} ({point.figures[name]:g})" for name, value in said]
             yield f"  {point.id}: {', '.join(pairs)}"
+
+
+def interval_lines(model: Model, predictions: Sequence[Prediction]) -> Iterator[str]:
+    """How many times of whole kernels are inside the 80 % interval, and how wide it is."""
+    inside, widths = [], []
+    for made in predictions:
+        if made.point.read in LARGE and made.point.unit in ("ns", "us", "ms"):
+            found = model.timeline(made.point).uncertainty
+            inside.append(found.low_ns <= made.point.measured <= found.high_ns)
+            widths.append(found.high_ns / made.predicted - 1)
+    if inside:
+        yield (
+            f"80 % interval: {sum(inside)} of {len(inside)} kernels inside, "
+            f"half-width {median(widths):.0%} in the median"
+        )
 
 
 def speed_lines(model: Model, points: Sequence[Point]) -> Iterator[str]:

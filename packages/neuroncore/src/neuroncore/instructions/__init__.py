@@ -1,6 +1,7 @@
 """The instructions of the machine: one record each, found by name in INSTRUCTIONS."""
 
 from neuroncore.enums import MaskBehaviour
+from neuroncore.instructions._cost import has_guessed_cost
 from neuroncore.instructions._execute import plan
 from neuroncore.instructions._limits import KernelWarning, check, warn_at_kernel
 from neuroncore.instructions._record import (
@@ -30,6 +31,7 @@ __all__ = [
     "Out",
     "TableInput",
     "check",
+    "has_guessed_cost",
     "plan",
     "warn_at_kernel",
 ]

@@ -14,7 +14,7 @@ from neuroncore.alu import ALU_OPS, alu_op
 from neuroncore.enums import HBM, SBUF, Engine, MemorySpace, OobMode
 from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._convert import flag, member
-from neuroncore.instructions._cost import unpublished
+from neuroncore.instructions._cost import guessed
 from neuroncore.instructions._example_operands import gathering, moving
 from neuroncore.instructions._numerics import like, reader, stored, wide, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
@@ -228,7 +228,7 @@ DMA_COMPUTE = Instruction(
         Limit(_addresses, {"src0": _ROWS}),
         Limit(_addresses, _ADDED | {"unique_indices": False}),
     ],
-    work=unpublished,
+    work=guessed,
     run=dma_compute,
     result=like("src0"),
     covers=lambda c: not _by_rows(c),

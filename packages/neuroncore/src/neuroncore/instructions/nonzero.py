@@ -15,7 +15,7 @@ from neuroncore.effects import Rows
 from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError
 from neuroncore.instructions._convert import whole
-from neuroncore.instructions._cost import unpublished
+from neuroncore.instructions._cost import guessed
 from neuroncore.instructions._numerics import Result, raw_reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import from_generation, rule, same_partitions
@@ -90,7 +90,7 @@ NONZERO_WITH_COUNT = Instruction(
         _fits_int32("padding_val", lambda c: c.padding_val, padding_val=2**31),
         from_generation(3, "dst", "trn1"),
     ],
-    work=unpublished,
+    work=guessed,
     run=nonzero_with_count,
     result=_result,
     covers=lambda c: False,

@@ -13,7 +13,7 @@ import numpy as np
 
 from neuroncore.enums import HBM, SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, DTypeError, ShapeError
-from neuroncore.instructions._cost import unpublished
+from neuroncore.instructions._cost import guessed
 from neuroncore.instructions._numerics import like, reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import each, rule
@@ -93,7 +93,7 @@ REGISTER_LOAD = Instruction(
             section="dtypes", src="float32[1, 1] sbuf",
         ),
     ],
-    work=unpublished,
+    work=guessed,
     run=register_load,
     result=lambda c: (c.src.shape, register_dtype(c.src.dtype), MemorySpace.hbm),
     examples=[
@@ -116,7 +116,7 @@ REGISTER_STORE = Instruction(
             dst="float32[1, 1] sbuf",
         ),
     ],
-    work=unpublished,
+    work=guessed,
     run=register_store,
     result=like("src"),
     examples=[

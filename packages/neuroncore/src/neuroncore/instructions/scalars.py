@@ -11,7 +11,7 @@ import numpy as np
 
 from neuroncore.enums import HBM, SBUF, Engine, MemorySpace
 from neuroncore.errors import DTypeError, ShapeError
-from neuroncore.instructions._cost import unpublished
+from neuroncore.instructions._cost import guessed
 from neuroncore.instructions._numerics import copying, like
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import each, rule
@@ -56,7 +56,7 @@ SCALAR_LOAD = Instruction(
             expected="{c.src.dtype}", section="dtypes", dst="int64[1, 1] hbm",
         ),
     ],
-    work=unpublished,
+    work=guessed,
     run=copied,
     result=lambda c: (c.src.shape, c.src.dtype, MemorySpace.hbm),
     examples=[
@@ -73,7 +73,7 @@ SCALAR_STORE = Instruction(
         "src": In("1", HBM, dtypes=SCALARS),
     },
     limits=[_one_element("dst"), _SAME_WIDTH],
-    work=unpublished,
+    work=guessed,
     run=copied,
     result=like("src"),
     examples=[

@@ -9,6 +9,7 @@ from typing import Any
 
 from neuroncore.errors import LaunchError
 from neuroncore.targets import TARGETS
+from neuroncore.timeline.results.uncertainty import WIDER
 from neuroncore.work import costs
 
 BEGIN, END = "<!-- constants: begin -->", "<!-- constants: end -->"
@@ -23,6 +24,7 @@ def tables() -> str:
             f"Constants of {found['dated']}. {found['about']}",
             "",
             *_counts(found["constants"]),
+            *_spreads(),
             "",
             *_table(found["machine"], ""),
             "",
@@ -45,7 +47,16 @@ def _counts(rows: Mapping[str, Any]) -> Iterator[str]:
     for kind in _KIND:
         names = [f"`{name}`" for name, row in rows.items() if row["confidence"] == kind]
         if names:
-            yield f"- {kind}: {', '.join(names)}"
+            spread = costs()["spread"][kind]
+            yield f"- {kind} (spread {spread:.0%}): {', '.join(names)}"
+
+
+def _spreads() -> Iterator[str]:
+    """What an interval adds to the spread of the constants."""
+    for toolchain, error in costs()["model_error"].items():
+        yield f"- the model itself, {toolchain} toolchain: {error:.1%}"
+    for verdict, wider in WIDER.items():
+        yield f"- time of instructions that are {verdict}: {wider:.0%} more"
 
 
 def _table(rows: Mapping[str, Any], unit: str) -> Iterator[str]:

@@ -50,6 +50,11 @@ class Demand:
     """The buffers of which it writes some."""
 
     @property
+    def elements(self) -> int:
+        """Elements per partition of its widest operand."""
+        return max((spec.free for spec in self.made.tiles.values()), default=1)
+
+    @property
     def engines(self) -> set[Engine]:
         """Who of them executes it."""
         return {op.engine for op in self.passes}

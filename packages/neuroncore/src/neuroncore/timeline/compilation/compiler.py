@@ -133,6 +133,7 @@ class Compiler:
         is_dma = isinstance(work[0], Transfer)
         lane = self._queue() if is_dma else LANE[work[0].engine]
         site = Site(len(self.sites), call, lane, work, self.trips)
+        site.elements = demand.elements if self.state.records else 1
         if self.order is not None:
             site.gate = self.order.gate(site.number)
         for place in demand.places:

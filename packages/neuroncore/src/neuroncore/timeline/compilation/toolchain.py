@@ -113,7 +113,7 @@ def _without_dead_fills(program: Program, core: NeuronCore) -> Program:
 
     def change(call: Call) -> tuple[Statement, ...]:
         (name, *_) = written(call) or [""]
-        is_zero = call.instruction == "memset" and call.attrs.get("value") == 0
+        is_zero = call.instruction == "memset" and call.operands.get("value") == 0
         is_psum = is_zero and buffers[name].space is MemorySpace.psum
         return () if is_psum and added[name] == {"memset", "nc_matmul"} else (call,)
 

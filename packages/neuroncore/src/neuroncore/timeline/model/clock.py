@@ -23,6 +23,11 @@ def ticks_per_ns(machine: Mapping[str, Any]) -> float:
     return 2 * machine["clock_ghz"]["tensor"]
 
 
+def latency_name(lane: int) -> str:
+    """The constant of an engine's latency."""
+    return _LATENCY[ENGINES[lane]]
+
+
 class Clock:
     """Cycles and nanoseconds of one generation as ticks of twice TensorE's clock."""
 
@@ -51,7 +56,7 @@ class Clock:
 
     def latency(self, lane: int) -> int:
         """From the end of an instruction's interval to its result, in ticks."""
-        return self.cycles(lane, self.values[_LATENCY[ENGINES[lane]]])
+        return self.cycles(lane, self.values[latency_name(lane)])
 
     def transfer(self, op: Transfer) -> tuple[int, int]:
         """How many DMA engines share a transfer, and how long each is busy with it, in ticks.

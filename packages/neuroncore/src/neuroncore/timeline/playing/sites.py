@@ -38,6 +38,8 @@ class Site:
     """Who makes the descriptors of a DMA."""
     begins: str = "DMA_START"
     """The constant that says when a DMA begins to move data after its trigger."""
+    elements: int = 1
+    """Elements per partition of its widest operand."""
     hbm_bytes: int = 0
     flops: int = 0
     gate: Gate | None = None

@@ -16,6 +16,7 @@ from neuroncore.timeline.playing.sites import Site
 from neuroncore.timeline.playing.skipped_periods import Twin
 from neuroncore.timeline.playing.state import State
 from neuroncore.timeline.results.occupancy import occupancy
+from neuroncore.timeline.results.uncertainty import MEASURED, Uncertainty, uncertainty
 
 LINES = 6
 """Lines of the critical path that are shown."""
@@ -174,6 +175,13 @@ class Timeline:
         found = _critical_path(self._state)
         return [CriticalPathStep(self._bar(number), self._ns(ticks)) for number, ticks in found]
 
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """The 80 % interval of `launch_ns`, what was measured, the constants that matter."""
+        state = self._state
+        path = [(Played(*state.bars[n]), self._ns(t)) for n, t in _critical_path(state)]
+        return uncertainty(path, self._sites, self._clock, self.launch_ns, self.program)
+
     def by_line(self) -> dict[str, float]:
         """Source line → share of the critical path, the largest first."""
         found: dict[str, float] = {}
@@ -282,18 +290,24 @@ def table(timeline: Timeline) -> str:
 
 
 def _head(timeline: Timeline) -> Iterator[str]:
+    """Time with its interval, bottleneck, domain, what the toolchain is assumed to do."""
+    found, use = timeline.uncertainty, timeline.lanes[timeline.bottleneck]
     mode = timeline.mode.replace("_", " ")
     yield (
         f"{timeline.program.name} on {timeline.target}, {mode}: {_us(timeline.total_ns)}, "
-        f"{_us(timeline.launch_ns)} with the launch"
+        f"{_us(timeline.launch_ns)} with the launch "
+        f"(80 %: {found.low_ns / 1e3:.2f} to {_us(found.high_ns)})"
     )
     yield (
+        f"bottleneck: {timeline.bottleneck}, busy {use.busy_ns / (timeline.total_ns or 1.0):.1%}; "
         f"{timeline.num_ops} micro-ops, {timeline.hbm_bytes} HBM bytes; "
         f"MFU {timeline.mfu:.1%}, MBU {timeline.mbu:.1%}, DMA efficiency "
         f"{timeline.dma_efficiency:.1%}"
     )
-    if timeline.assumed:
-        yield f"assumed of the toolchain: {', '.join(each.name for each in timeline.assumed)}"
+    outside = [f"{v}: {', '.join(names)}" for v, names in found.domain.items() if v != MEASURED]
+    yield f"domain: {'; '.join(outside) or MEASURED}; most uncertain: {', '.join(found.dominant)}"
+    does = ", ".join(each.name for each in timeline.assumed) or "nothing is moved"
+    yield f"assumed of the toolchain: {does}"
 
 
 def _lanes(timeline: Timeline) -> Iterator[str]:

@@ -1,0 +1,121 @@
+"""How far an estimate may be off: an interval, a verdict on its domain, the constants that matter.
+
+The interval is analytic. The critical path says how much of the total each constant takes; relative
+to the total that is the sensitivity to it. Its spread follows from its confidence in costs.json.
+What remains is the error of the model itself, measured on kernels that were left out of the fit
+(benchmarks/model), and more where an instruction is outside of what was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import exp, hypot
+
+from neuroncore.instructions import has_guessed_cost
+from neuroncore.program import Program
+from neuroncore.timeline.compilation.toolchain import toolchain_of
+from neuroncore.timeline.model.bars import PASS, TABLE, TRANSFER, Played
+from neuroncore.timeline.model.clock import Clock, latency_name
+from neuroncore.timeline.playing.sites import Site
+from neuroncore.work import costs
+
+EIGHTY = 1.2816
+"""Standard deviations on either side that hold 80 % of a normal distribution."""
+
+MEASURED, EXTRAPOLATED, UNKNOWN = "measured", "extrapolated", "unknown cost"
+WIDER = {MEASURED: 0.0, EXTRAPOLATED: 0.3, UNKNOWN: 1.0}
+"""The additional spread of the time that instructions of this verdict take, a guess."""
+
+FAR = 4
+"""An instruction of so many times the measured sizes, or fewer, is extrapolated."""
+
+RATES = "instruction rates"
+"""What a path spends in the data of instructions, whose cycles per element documents give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """The 80 % interval of `launch_ns`, and what it is made of."""
+
+    low_ns: float
+    high_ns: float
+    domain: dict[str, list[str]]
+    """Verdict → instructions, of everything that is executed."""
+    sensitivities: dict[str, float]
+    """Constant → share of the total that it makes, the largest effect on the interval first."""
+
+    @property
+    def dominant(self) -> list[str]:
+        """The three constants that matter most."""
+        return list(self.sensitivities)[:3]
+
+
+def uncertainty(
+    path: Sequence[tuple[Played, float]],
+    sites: Sequence[Site],
+    clock: Clock,
+    launch_ns: float,
+    program: Program,
+) -> Uncertainty:
+    """Of an estimate with this critical path: bars, and ns that the path stays with each."""
+    parts: dict[str, float] = {"LAUNCH": clock.values["LAUNCH"]}
+    verdicts = {site.number: verdict(site, program.target) for site in sites}
+    outside = dict.fromkeys(WIDER, 0.0)
+    for played, path_ns in path:
+        outside[verdicts[played.site]] += path_ns
+        for name, part in _parts(played, path_ns, sites[played.site], clock):
+            parts[name] = parts.get(name, 0.0) + part
+    total = launch_ns or 1.0
+    table = costs()
+    effects = {name: part / total * _spread(name) for name, part in parts.items()}
+    wider = [WIDER[name] * part / total for name, part in outside.items()]
+    deviation = hypot(table["model_error"][toolchain_of(program)], *effects.values(), *wider)
+    factor = exp(EIGHTY * deviation)
+    ordered = sorted(parts, key=lambda name: -effects[name])
+    domain: dict[str, list[str]] = {}
+    for site in sites:
+        names = domain.setdefault(verdicts[site.number], [])
+        if site.call.instruction not in names:
+            names.append(site.call.instruction)
+    return Uncertainty(
+        launch_ns / factor, launch_ns * factor, domain,
+        {name: parts[name] / total for name in ordered},
+    )  # fmt: skip
+
+
+def verdict(site: Site, target: str) -> str:
+    """Whether publications show the instruction at about this size, on this generation."""
+    table = costs()
+    if has_guessed_cost(site.call.record):
+        return UNKNOWN
+    found = table["measured"].get(site.call.instruction)
+    if found is None or target not in table["measured_on"]:
+        return EXTRAPOLATED
+    least, most = found
+    return MEASURED if least / FAR <= site.elements <= most * FAR else EXTRAPOLATED
+
+
+def _spread(name: str) -> float:
+    table = costs()
+    row = table["constants"].get(name)
+    return table["spread"][row["confidence"] if row else "documented"]
+
+
+def _parts(played: Played, path_ns: float, site: Site, clock: Clock) -> Iterator[tuple[str, float]]:
+    """Which constants the path's stay with the bar goes to; fixed times first, data last."""
+    values, left = clock.values, path_ns
+    names: tuple[tuple[str, float], ...] = ()
+    rest = "ACT_TABLE_LOAD" if played.kind == TABLE else RATES
+    if played.kind == TRANSFER:
+        fixed = site.begins, "DMA_COMPLETION", "DMA_TO_CONSUMER"
+        names, rest = tuple((name, values[name]) for name in fixed), "DMA_BANDWIDTH"
+    elif played.kind == PASS:
+        access = clock.ns(clock.cycles(played.lane, values["ACCESS_OVERHEAD"]))
+        waits = clock.ns(played.end - played.free)
+        names = ("ACCESS_OVERHEAD", access), (latency_name(played.lane), waits)
+    for name, most in names:
+        part = min(left, most)
+        left -= part
+        yield name, part
+    yield rest, left

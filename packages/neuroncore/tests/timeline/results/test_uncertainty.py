@@ -1,0 +1,73 @@
+"""An estimate says how far it may be off, and of what it was not measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from neuroncore.timeline import TRANSFORMATIONS, constants, estimate
+
+from ..kernels import MATMUL, TILED_COPY, program
+
+WIDE = """
+t = buffer(float32[128, 4], sbuf)
+u = buffer(float32[128, 4], sbuf)
+memset(dst=t[:, :], value=1.0)
+scalar_tensor_tensor(dst=u[:, :], data=t[:, :], op0=add, operand0=2.0, op1=add, operand1=t[:, :])
+dma_copy(dst=out[0:128, 0:4], src=u[:, :])
+"""
+
+
+def relative_width(timeline) -> float:
+    found = timeline.uncertainty
+    return found.high_ns / found.low_ns
+
+
+def test_the_interval_holds_the_estimate():
+    timeline = estimate(program(MATMUL), mode="device")
+
+    found = timeline.uncertainty
+
+    assert found.low_ns < timeline.launch_ns < found.high_ns
+
+
+def test_the_parts_of_the_total_add_up_to_it():
+    found = estimate(program(TILED_COPY)).uncertainty
+
+    assert sum(found.sensitivities.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["LAUNCH", "DMA_START"])
+def test_a_share_is_what_the_total_changes_by_with_the_constant(name):
+    kernel = program("t = buffer(float32[1, 2], sbuf)\ndma_copy(dst=t[:, :], src=x[0:1, 0:2])")
+    value = constants().at("trn2")[name]
+
+    share = estimate(kernel).uncertainty.sensitivities[name]
+
+    more = estimate(kernel, constants=constants().but(name, "trn2", 1.1 * value))
+    change = more.launch_ns / estimate(kernel).launch_ns - 1
+    assert share == pytest.approx(change / 0.1, rel=0.01)
+
+
+def test_an_instruction_of_another_size_than_measured_is_extrapolated():
+    timeline = estimate(program(WIDE))
+
+    assert timeline.uncertainty.domain["extrapolated"] == ["scalar_tensor_tensor"]
+
+
+def test_a_generation_that_was_not_measured_is_extrapolated_and_its_interval_wider():
+    known, unknown = (estimate(program(MATMUL, target)) for target in ("trn2", "trn3"))
+
+    assert list(unknown.uncertainty.domain) == ["extrapolated"]
+    assert relative_width(unknown) > relative_width(known)
+
+
+def test_the_report_begins_with_time_bottleneck_domain_and_toolchain():
+    time, bottleneck, domain, toolchain, *_ = str(estimate(program(MATMUL), mode="device")).split(
+        "\n"
+    )
+
+    assert "with the launch (80 %: " in time
+    assert bottleneck.startswith("bottleneck: ")
+    assert domain.startswith("domain: measured; most uncertain: ")
+    names = [n for n, t in TRANSFORMATIONS.items() if t.applies("explicit")]
+    assert toolchain == f"assumed of the toolchain: {', '.join(names)}"
