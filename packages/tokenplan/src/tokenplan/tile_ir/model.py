@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 
 from neuroncore.layout import Layout
 from neuroncore.layout.factors import Factors, address, cut, merged
@@ -85,8 +85,8 @@ def claims_of(described: Described, kernel: Kernel) -> tuple[Claim, ...]:
     ]
     orders = {transfer.id: transfer.order for transfer in described.transfers()}
     grid, ops = len(described.grid), list(kernel.ops())
-    for one, other in combinations(ops, 2):
-        if _is_fenced(orders[one.id], orders[other.id]):
+    for one, other in combinations_with_replacement(ops, 2):
+        if one is not other and _is_fenced(orders[one.id], orders[other.id]):
             found.append(Join(one.id, other.id))
         is_repeated = len(shared_loops(one, other)) > grid
         if is_repeated and _is_fenced(orders[other.id], orders[one.id]):

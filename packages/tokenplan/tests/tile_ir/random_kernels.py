@@ -1,0 +1,61 @@
+"""Random kernels over tiles: nests of loops, tiles that nearly overlap, memory orders, layouts."""
+
+from __future__ import annotations
+
+import random
+
+from tokenplan.tile_ir import TileKernel
+
+
+def random_kernel(seed: int, rows: int = 8, fences: bool = True) -> TileKernel:
+    """The kernel of this seed: two to six accesses to one to three arrays."""
+    rng = random.Random(seed)
+    kernel = TileKernel(f"random{seed}")
+    shapes = [(rows * rng.choice((4, 6, 8)), 16) for _ in range(rng.randint(1, 3))]
+    arrays = [kernel.array(f"a{n}", shape) for n, shape in enumerate(shapes)]
+    _Maker(rng, kernel, arrays, rows, fences).body(0, {})
+    return kernel
+
+
+class _Maker:
+    def __init__(self, rng, kernel, arrays, rows, fences):
+        self.rng, self.kernel, self.arrays = rng, kernel, arrays
+        self.rows, self.fences, self.left, self.loops = rows, fences, rng.randint(2, 6), 0
+
+    def body(self, depth, variables):
+        for _ in range(self.rng.randint(2, 3)):
+            if self.left <= 0:
+                return
+            if depth < 2 and self.loops < 3 and self.rng.random() < (0.75 if depth == 0 else 0.35):
+                self.loops += 1
+                trips = self.rng.choice((1, 2, 3, 3, 4, 5))
+                with self.kernel.loop(f"i{self.loops}", trips) as variable:
+                    self.body(depth + 1, {**variables, variable: trips})
+            else:
+                self.access(variables)
+
+    def access(self, variables):
+        rng = self.rng
+        self.left -= 1
+        array = rng.choice(self.arrays)
+        tile = (rng.choice((self.rows, self.rows, self.rows // 2)), rng.choice((16, 16, 8)))
+        index, most = 0, array.shape[0] // tile[0] - 1
+        for variable, trips in variables.items():
+            factor = rng.choice((0, 1, 1, 2, 3))
+            if factor * (trips - 1) <= most:
+                index, most = index + variable * factor, most - factor * (trips - 1)
+        index = index + rng.randint(0, max(0, min(most, 2)))
+        column = rng.randrange(16 // tile[1])
+        options = {}
+        if rng.random() < 0.15:
+            steps = (max(1, tile[0] // 2), tile[1])
+            options["traversal"] = steps
+        if self.fences and rng.random() < 0.08:
+            options |= {"scope": rng.choice(("block", "device", "system"))}
+        if rng.random() < 0.5:
+            order = rng.choice(("relaxed", "acquire")) if "scope" in options else "weak"
+            self.kernel.load(array, (index, column), tile, order=order, **options)
+        else:
+            order = rng.choice(("relaxed", "release")) if "scope" in options else "weak"
+            value = self.kernel.full(tile, float(rng.randrange(9)))
+            self.kernel.store(array, (index, column), value, order=order, **options)
