@@ -10,10 +10,9 @@ from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
 from tokenplan import Access, Buffer, Kernel, Mode, Op, analyse
 from tokenplan.elision.elide import elide
-from tokenplan.graph.iteration_vectors import moved, next_point, representatives
 from tokenplan.graph.token_graph import REMOVED, Join
 from tokenplan.kernel.model import PLAIN
-from tokenplan.reduction.transitive_reduction import reduce
+from tokenplan.reduction.transitive_reduction import moved, next_point, reduce, representatives
 
 Arrow = tuple[str, str, tuple[int, ...]]
 

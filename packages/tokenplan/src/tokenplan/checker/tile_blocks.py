@@ -20,7 +20,7 @@ _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64
            "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "tf32": np.float32,
            "f64": np.float64, "ptr": np.int64, "f8e4m3fn": ml_dtypes.float8_e4m3fn,
            "f8e5m2": ml_dtypes.float8_e5m2}  # fmt: skip
-_APART = 1 << 40
+_SPACING = 1 << 40
 """Bytes from the start of one parameter to the next."""
 _PADDING = {None: 0, "zero": 0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf,
             "neg_inf": -np.inf}  # fmt: skip
@@ -45,14 +45,8 @@ class TileAccess:
     before: int
     """Accesses that are complete when it starts, as bits."""
 
-
-@dataclass(frozen=True, slots=True)
-class LostOrder:
-    """Two accesses that no token orders although their order matters."""
-
-    before: int
-    after: int
-    text: str
+    def __str__(self) -> str:
+        return f"{self.name} (line {self.line})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +82,7 @@ class Execution:
         numbers, n = iter(scalars), 0
         for parameter in function.body.arguments:
             if parameter.type["element"].kind == "ptr":
-                self.values[parameter] = np.int64(n * _APART)
+                self.values[parameter] = np.int64(n * _SPACING)
                 n += 1
             else:
                 kind = _DTYPES[parameter.type["element"].kind]
@@ -118,7 +112,6 @@ class Execution:
         return self.values[given[0]] if given else None
 
     def all(self, op: Any, name: str) -> list[Any]:
-        """The values of an operand that may be several."""
         return [self.values[v] for v in op.operands.get(name, ())]
 
     # -- memory -----------------------------------------------------------------------------------
@@ -137,12 +130,12 @@ class Execution:
 
     def elements(self, addresses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The array that contains the addresses, and indices of its elements."""
-        owner = int(addresses.flat[0] // _APART) if addresses.size else 0
-        if addresses.size and (owner < 0 or owner >= len(self.arrays)):
+        owner = int(addresses.flat[0] // _SPACING) if addresses.size else 0
+        if owner not in range(len(self.arrays)):
             raise ExecutionError("an access leaves every array")
         array = self.arrays[owner].reshape(-1)
-        index = (addresses - owner * _APART) // array.itemsize
-        if addresses.size and (index.min() < 0 or index.max() >= array.size):
+        index = (addresses - owner * _SPACING) // array.itemsize
+        if addresses.size and not 0 <= index.min() <= index.max() < array.size:
             raise ExecutionError(f"an access leaves parameter {owner}")
         return array, index
 
@@ -158,7 +151,7 @@ class Execution:
 
     # -- what came of it --------------------------------------------------------------------------
 
-    def lost(self, may_alias: Sequence[tuple[int, int]] = ()) -> Iterator[LostOrder]:
+    def lost(self, may_alias: Sequence[tuple[int, int]] = ()) -> Iterator[str]:
         """Every two accesses whose order matters and that no token orders."""
         shared = {frozenset(pair) for pair in may_alias}
         for late, after in enumerate(self.accesses):
@@ -168,32 +161,23 @@ class Execution:
                     continue
                 why = _reason(before, after, shared)
                 if why:
-                    text = f"{_said(before, early)} and {_said(after, late)} {why}"
-                    yield LostOrder(early, late, f"{text}, and no token orders them")
-
-
-def _said(access: TileAccess, number: int) -> str:
-    return f"{access.name} (line {access.line}, access {number})"
+                    yield f"{before} and {after} {why}, and no token orders them"
 
 
 def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) -> str | None:
-    """Why the order of two accesses matters."""
     if before.order in ("acquire", "acq_rel") or after.order in ("release", "acq_rel"):
         return "are ordered by acquire or release"
-    if not (before.writes or after.writes):
+    if not (before.writes or after.writes) or not before.bytes.size or not after.bytes.size:
         return None
-    a, b = before.bytes, after.bytes
-    if not a.size or not b.size:
-        return None
-    owners = frozenset((int(a[0] // _APART), int(b[0] // _APART)))
-    if owners in shared and len(owners) == 2:
-        return f"touch parameters {min(owners)} and {max(owners)}, which may share bytes"
-    if a[-1] < b[0] or b[-1] < a[0]:
-        return None
-    both = np.intersect1d(a, b, assume_unique=True)
-    if not both.size:
-        return None
-    return f"share byte {int(both[0] % _APART)} of parameter {int(both[0] // _APART)}"
+    return _overlap(before.bytes, after.bytes, shared)
+
+
+def _overlap(a: np.ndarray, b: np.ndarray, shared: set[frozenset[int]]) -> str | None:
+    one, other = int(a[0] // _SPACING), int(b[0] // _SPACING)
+    if frozenset((one, other)) in shared:
+        return f"touch parameters {one} and {other}, which may share bytes"
+    both = np.intersect1d(a, b, assume_unique=True) if a[0] <= b[-1] and b[0] <= a[-1] else a[:0]
+    return f"share byte {int(both[0] % _SPACING)} of parameter {one}" if both.size else None
 
 
 # -- views -----------------------------------------------------------------------------------------
@@ -250,19 +234,21 @@ def _store_view(run: Execution, op: Any) -> list[Any]:
     return [run.transfer(op, addresses, inside, view.tensor.dtype)]
 
 
+def _pointers(run: Execution, op: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses of a pointer tile, and where its mask is set."""
+    addresses, mask = np.asarray(run.value(op, name)), run.value(op, "mask")
+    return addresses, np.broadcast_to(True if mask is None else mask, addresses.shape)
+
+
 def _load_pointers(run: Execution, op: Any) -> list[Any]:
-    addresses, mask = np.asarray(run.value(op, "source")), run.value(op, "mask")
-    dtype = _DTYPES[op.results[0].type["element"].kind]
-    inside = np.ones(addresses.shape, bool) if mask is None else np.asarray(mask, bool)
+    (addresses, inside), dtype = _pointers(run, op, "source"), _dtype(op)
     fill = run.value(op, "padding")
-    found = run.read(addresses, inside, 0 if fill is None else np.asarray(fill).flat[0], dtype)
+    found = run.read(addresses, inside, 0 if fill is None else fill.flat[0], dtype)
     return [found, run.transfer(op, addresses, inside, dtype)]
 
 
 def _store_pointers(run: Execution, op: Any) -> list[Any]:
-    addresses, mask = np.asarray(run.value(op, "pointers")), run.value(op, "mask")
-    value = np.asarray(run.value(op, "value"))
-    inside = np.ones(addresses.shape, bool) if mask is None else np.asarray(mask, bool)
+    (addresses, inside), value = _pointers(run, op, "pointers"), np.asarray(run.value(op, "value"))
     run.write(addresses, inside, value)
     return [run.transfer(op, addresses, inside, value.dtype)]
 
@@ -312,8 +298,6 @@ def _dtype(op: Any) -> Any:
 
 
 def _lanes(calculate: Callable[..., Any], *names: str) -> Callable[[Execution, Any], list[Any]]:
-    """The operation on each element, rounded to the dtype of the result."""
-
     def execute(run: Execution, op: Any) -> list[Any]:
         with np.errstate(all="ignore"):
             found = calculate(*(run.value(op, name) for name in names))
@@ -350,10 +334,8 @@ def _compare(run: Execution, op: Any) -> list[Any]:
 
 def _divide(run: Execution, op: Any) -> list[Any]:
     lhs, rhs = run.value(op, "lhs"), run.value(op, "rhs")
-    down = op.attributes["rounding"] == "negative_inf"
-    found = lhs // rhs if down else np.trunc(np.true_divide(lhs, rhs))
-    if op.attributes["rounding"] == "positive_inf":
-        found = -(-lhs // rhs)
+    found = {"negative_inf": lhs // rhs, "positive_inf": -(-lhs // rhs)}.get(
+        op.attributes["rounding"], np.trunc(np.true_divide(lhs, rhs)))  # fmt: skip
     return [np.asarray(found).astype(_dtype(op))]
 
 

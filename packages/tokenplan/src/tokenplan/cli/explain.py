@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.files import write_output
@@ -30,6 +31,7 @@ from tokenplan.graph.token_graph import Claim, Join, Parallel, Pipeline, TokenGr
 from tokenplan.neuroncore import AsyncPlan
 from tokenplan.report import dot, explained, plan_file
 from tokenplan.rules import BUDGET
+from tokenplan.tile_ir import explain_bytecode, is_bytecode
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """KERNEL and everything about it."""
     add = parser.add_argument
     add("kernel", metavar="KERNEL",
-        help="FILE.py:FUNCTION, MODULE:FUNCTION, or the file of a program text")  # fmt: skip
+        help="FILE.py:FUNCTION, MODULE:FUNCTION, the file of a program text, or of Tile IR "
+        "bytecode")  # fmt: skip
     add_specs(
         parser, "an argument of the kernel, by name or in order: x=f32[1024,64]; or NAME=VALUE"
     )
@@ -99,11 +102,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--schedule", action="store_true",
         help="also find queues, buffer slots and waits, and how long that takes")  # fmt: skip
     add_report(parser)
+    add("--rewrite", type=Path, metavar="FILE",
+        help="Tile IR bytecode: write it with the tokens that it needs")  # fmt: skip
+    add("--compile", default="", metavar="ARCH",
+        help="Tile IR bytecode: count the barriers of both for sm_90 or another one")  # fmt: skip
     add("--verbose", action="store_true", help="every order that was removed, one by one")
 
 
 def run(given: argparse.Namespace) -> int:
     """Writes the explanation; 1 where a claim is false."""
+    if is_bytecode(Path(given.kernel)):
+        return _bytecode(given)
     try:
         target = resolve_target(given.target).name
     except LaunchError as unknown:
@@ -128,6 +137,25 @@ def _results(program: Program, graph: TokenGraph) -> dict[str, Any]:
     """What --report shows."""
     timelines = [estimate(program, verified=True)]
     return {"timelines": timelines, "text": ("Tokens", explained(graph, verbose=True))}
+
+
+def _bytecode(given: argparse.Namespace) -> int:
+    """The report on Tile IR bytecode."""
+    try:
+        data = Path(given.kernel).read_bytes()
+    except OSError as wrong:
+        raise UsageError(f"cannot read {given.kernel}: {wrong.strerror}") from None
+    text, new = explain_bytecode(data, given.may_alias, given.budget, given.compile)
+    if given.rewrite is not None:
+        try:
+            given.rewrite.write_bytes(new)
+        except OSError as wrong:
+            raise UsageError(f"cannot write {given.rewrite}: {wrong.strerror}") from None
+    if given.output is None:
+        sys.stdout.write(text)
+    else:
+        write_output("tokenplan", "-o", given.output, text)
+    return 0
 
 
 def _claims(given: argparse.Namespace) -> Iterator[Claim]:

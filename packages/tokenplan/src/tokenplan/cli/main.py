@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 
 from neuroncore.commands.function import NoFunctionError
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
 from tokenplan import checker
-from tokenplan.cli import check, codes, explain
+from tokenplan.cli import check, explain, sweep
 from tokenplan.cli.kernels import UsageError
 from tokenplan.elision.claims import ClaimError
+from tokenplan.report.codes import PAGES
+from tokenplan.tile_ir.bytecode import BytecodeError
+from tokenplan.tile_ir.sweep import SweepError
 
 _EXAMPLE = """\
 examples:
   tokenplan explain attention.py:kernel --spec 'q=f32[128,64]' --spec 'k=f32[512,64]'
   tokenplan explain program.txt --output-format dot -o orders.dot
   tokenplan explain program.txt --output-format json -o plan.json
+  tokenplan explain kernel.tileirbc --rewrite needed.tileirbc --compile sm_90
   tokenplan check plan.json --mutate --random 10000
+  tokenplan sweep kernels.py:gemm --set tile=64,128 --target sm_90
   tokenplan explain-code W2
 
 The exit code is 1 where something is wrong with the kernel or a claim, 2 for a mistake in the
@@ -25,12 +31,23 @@ options.
 """
 
 
+def _add_code(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", choices=PAGES, help=f"one of {', '.join(PAGES)}", metavar="CODE")
+
+
+def _print_page(given: argparse.Namespace) -> int:
+    print(PAGES[given.code].text())
+    return 0
+
+
 COMMANDS = (
     Command("explain", "which operations of a kernel wait for which, and why",
             explain.add_options, explain.run),
     Command("check", "check a plan file with code that shares nothing with the analysis",
             checker.add_options, check.run),
-    Command("explain-code", "what a code such as W2 means", codes.add_options, codes.run),
+    Command("sweep", "compile only the parameters of a Tile IR kernel that can win",
+            sweep.add_options, sweep.run),
+    Command("explain-code", "what a code such as W2 means", _add_code, _print_page),
 )  # fmt: skip
 
 
@@ -39,4 +56,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser(
         "tokenplan", "Which orders a kernel needs: proved, explained, scheduled, checked.", _EXAMPLE
     )
-    return run_commands(parser, COMMANDS, argv, (UsageError, NoFunctionError, ClaimError))
+    return run_commands(
+        parser, COMMANDS, argv, (UsageError, NoFunctionError, ClaimError, BytecodeError, SweepError)
+    )

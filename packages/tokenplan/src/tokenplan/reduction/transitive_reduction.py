@@ -11,11 +11,12 @@ from math import inf
 
 import numpy as np
 
-from tokenplan.graph.iteration_vectors import Point, moved, representatives
 from tokenplan.graph.token_graph import ALIAS, IMPLIED, JOIN, KEPT, Edge
 from tokenplan.kernel.model import Kernel, commute, shared_loops
 from tokenplan.rules.byte_enumeration import bytes_at, num_bytes
 from tokenplan.rules.candidate_orders import Place, places
+
+Point = tuple[int, ...]
 
 WORK = 400_000
 """Steps along edges, all questions together; beyond it an edge that might be implied is kept."""
@@ -335,3 +336,38 @@ class Graph:
                 first[step.sink] = arrived
                 waiting.append((step.sink, arrived))
         return first
+
+
+# -- iteration vectors, which loops execute in lexicographic order ---------------------------------
+
+
+def next_point(at: Sequence[int], trips: Sequence[int]) -> Point | None:
+    """The first iteration of loops with these trip counts that is not before `at`; None: none is.
+
+    >>> next_point((0, 5), (2, 4)), next_point((1, -3), (2, 4)), next_point((1, 4), (2, 4))
+    ((1, 0), (1, 0), None)
+    """
+    for level, value in enumerate(at):
+        if value < 0:
+            return (*at[:level], *(0,) * (len(at) - level))
+        if value >= trips[level]:
+            for outer in reversed(range(level)):
+                if at[outer] + 1 < trips[outer]:
+                    return (*at[:outer], at[outer] + 1, *(0,) * (len(at) - outer - 1))
+            return None
+    return tuple(at)
+
+
+def moved(at: Sequence[int], distance: Point, trips: Sequence[int]) -> Point | None:
+    """The first iteration that is `distance` or more after `at`, over the loops it counts."""
+    return next_point([i + d for i, d in zip(at, distance, strict=False)], trips[: len(distance)])
+
+
+def representatives(trips: Iterable[int], low: int, high: int) -> Iterator[Point]:
+    """Iterations that represent all, as long as no test goes further than `low` from the first or
+    `high` from the last iteration of a loop."""
+    ranges = [
+        range(count) if count <= low + high + 1 else [*range(low + 1), *range(count - high, count)]
+        for count in trips
+    ]
+    return product(*ranges)

@@ -2,7 +2,10 @@
 
 from tokenplan.tile_ir.description import DescriptionError, TileKernel
 from tokenplan.tile_ir.emission import emit
+from tokenplan.tile_ir.explained import explain as explain_bytecode
+from tokenplan.tile_ir.explained import is_bytecode
 from tokenplan.tile_ir.model import Order, Orders
+from tokenplan.tile_ir.neuroncore_program import neuroncore_program
 from tokenplan.tile_ir.orders import orders_of, total_orders
 
 __all__ = [
@@ -11,6 +14,9 @@ __all__ = [
     "Orders",
     "TileKernel",
     "emit",
+    "explain_bytecode",
+    "is_bytecode",
+    "neuroncore_program",
     "orders_of",
     "total_orders",
 ]

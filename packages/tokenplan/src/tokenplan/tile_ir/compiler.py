@@ -131,13 +131,18 @@ _REMARK = re.compile(
     re.MULTILINE,
 )
 
+_LOCATION = re.compile(r"loc\(.*?\): ")
+
 
 def remarks_of(yaml: str) -> tuple[Remark, ...]:
     """The remarks of the compiler's YAML file, each once."""
     found = {}
     for match in _REMARK.finditer(yaml):
         notes = re.findall(r"^  - (\w+): +(.*)$", match["rest"], re.MULTILINE)
-        text = "; ".join(value.strip("'\"") for name, value in notes if name != "RemarkId")
+        values = [
+            _LOCATION.sub("", value.strip("'")) for name, value in notes if name != "RemarkId"
+        ]
+        text = "; ".join(dict.fromkeys(values))
         found[Remark(match["name"], int(match["line"] or 0), text)] = None
     return tuple(found)
 

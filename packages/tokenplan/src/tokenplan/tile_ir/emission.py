@@ -6,92 +6,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from neuroncore.program import Affine
 from tokenplan.kernel.model import Kernel
-from tokenplan.tile_ir.bytecode import Block, Function, Module, Type, Value
+from tokenplan.tile_ir.bytecode import Block, Function, Module, Value
 from tokenplan.tile_ir.bytecode.building import I32, BodyBuilder
 from tokenplan.tile_ir.bytecode.types import TOKEN, pointer, tile
 from tokenplan.tile_ir.computations import COMPUTATIONS, kind_of
 from tokenplan.tile_ir.description import Compute, Described, Repeat, Statement, Transfer
 from tokenplan.tile_ir.model import Order
-
-Attributes = dict[str, object]
-
-
-@dataclass
-class Views:
-    """Views that exist already, by what they show."""
-
-    body: BodyBuilder
-    bases: dict[str, Value] = field(default_factory=dict)
-    variables: dict[str, Value] = field(default_factory=dict)
-    tensors: dict[tuple[str, Type], Value] = field(default_factory=dict)
-    known: dict[tuple[str, Type], Value] = field(default_factory=dict)
-
-    def view(self, made: Transfer) -> Value:
-        """The view of an access, which all that use the same share."""
-        array = made.array
-        strides = tuple(f[0][1] if f else 1 for f in array.layout.dims)
-        kind = Type("tensor_view", (Type(array.dtype), array.shape, strides, None))
-        tensor = self._once(self.tensors, array.name, kind, "make_tensor_view", "base",
-                            self.bases[array.name])  # fmt: skip
-        rank = tuple(range(len(array.shape)))
-        if made.traversal:
-            fields = (made.tile.shape, made.traversal, kind, rank, made.padding)
-            view = Type("strided_view", fields)
-            return self._once(
-                self.known, array.name, view, "make_strided_view", "tensor_view", tensor
-            )
-        view = Type("partition_view", (made.tile.shape, kind, rank, made.padding))
-        return self._once(
-            self.known, array.name, view, "make_partition_view", "tensor_view", tensor
-        )
-
-    def _once(self, known: dict[tuple[str, Type], Value], name: str, kind: Type, operation: str,
-              operand: str, source: Value) -> Value:  # fmt: skip
-        if (name, kind) not in known:
-            known[name, kind] = self.body.one(operation, kind, **{operand: source})
-        return known[name, kind]
-
-    def load(
-        self, made: Transfer, attributes: Attributes, token: Value | None
-    ) -> tuple[Value, Value]:
-        """The tile and the token of the load."""
-        index = [self.index(i) for i in made.index]
-        tile, done = self.body.add(
-            "load_view_tko", (kind_of(made.tile), TOKEN), attributes,
-            view=self.view(made), index=index, token=token,
-        )  # fmt: skip
-        return tile, done
-
-    def store(
-        self, made: Transfer, value: Value, attributes: Attributes, token: Value | None
-    ) -> Value:
-        """The token of the store."""
-        index = [self.index(i) for i in made.index]
-        (done,) = self.body.add(
-            "store_view_tko", (TOKEN,), attributes,
-            tile=value, view=self.view(made), index=index, token=token,
-        )  # fmt: skip
-        return done
-
-    def index(self, index: Affine) -> Value:
-        """The index as an i32."""
-        found: Value | None = None
-        for name, factor in index.terms:
-            term = self.variables[name]
-            if factor != 1:
-                term = self._combine("muli", term, self.body.integer(factor))
-            found = term if found is None else self._combine("addi", found, term)
-        if found is None:
-            return self.body.integer(index.constant)
-        if index.constant:
-            found = self._combine("addi", found, self.body.integer(index.constant))
-        return found
-
-    def _combine(self, name: str, lhs: Value, rhs: Value) -> Value:
-        return self.body.one(name, I32, {"overflow": "none"}, lhs=lhs, rhs=rhs)
-
+from tokenplan.tile_ir.views import Views
 
 FURTHEST = 8
 """Iterations that a token is carried, at most: an order that reaches further waits for this one,

@@ -54,13 +54,19 @@ class Order:
 class Orders:
     """What a kernel needs, and the analysis behind it."""
 
-    described: Described
     kernel: Kernel
     graph: TokenGraph
     needed: tuple[Order, ...]
     """Every order that a conflict or a memory order requires."""
     kept: tuple[Order, ...]
     """Orders that do not follow from others: the tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedOrders(Orders):
+    """The orders of a described kernel."""
+
+    described: Described
 
 
 def kernel_of(described: Described) -> Kernel:

@@ -8,25 +8,39 @@ carry it, and only what conflicts there is ordered.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
 from tokenplan.analyse import analyse
-from tokenplan.graph.token_graph import ALIAS, JOIN, TokenGraph
+from tokenplan.graph.token_graph import ALIAS, JOIN, Claim, TokenGraph
 from tokenplan.kernel.model import Kernel, Op, commute, shared_loops
 from tokenplan.rules import BUDGET, Conflict, Pair, carried_by, decide
 from tokenplan.rules.candidate_orders import Place, places
 from tokenplan.tile_ir.description import Described
-from tokenplan.tile_ir.model import Order, Orders, claims_of, kernel_of
+from tokenplan.tile_ir.model import DescribedOrders, Order, Orders, claims_of, kernel_of
+from tokenplan.tile_ir.verdicts import diagnostics
 
 
-def orders_of(described: Described, budget: int = BUDGET) -> Orders:
-    """The orders of a described kernel; see `tokenplan.analyse` for what they rest on."""
+def orders_of(described: Described, budget: int = BUDGET, target: str = "sm_90") -> DescribedOrders:
+    """The orders of a described kernel; see `tokenplan.analyse` for what they rest on.
+
+    Diagnostics W4 name the accesses that the target's TMA cannot make.
+    """
     kernel = kernel_of(described)
-    graph = analyse(kernel, claims_of(described, kernel), budget)
-    needed = tuple(dict.fromkeys(_needed(kernel, graph, len(described.grid), budget)))
-    return Orders(described, kernel, graph, needed, reduced(kernel, needed))
+    found = orders_of_kernel(kernel, claims_of(described, kernel), len(described.grid), budget)
+    remarks = (*found.graph.diagnostics, *diagnostics(described, target))
+    graph = replace(found.graph, diagnostics=remarks)
+    return DescribedOrders(kernel, graph, found.needed, found.kept, described)
+
+
+def orders_of_kernel(
+    kernel: Kernel, claims: Sequence[Claim], grid: int, budget: int = BUDGET
+) -> Orders:
+    """The orders of a kernel whose outermost `grid` loops count its instances."""
+    graph = analyse(kernel, claims, budget)
+    needed = tuple(dict.fromkeys(_needed(kernel, graph, grid, budget)))
+    return Orders(kernel, graph, needed, reduced(kernel, needed))
 
 
 def total_orders(kernel: Kernel, grid: int = 0) -> tuple[Order, ...]:

@@ -1,0 +1,66 @@
+"""`tokenplan sweep`: compile only the parameters of a Tile IR kernel that can win."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from pathlib import Path
+
+from neuroncore.commands.function import find_function, parse_name
+from neuroncore.commands.parser import at_least
+from tokenplan.cli.kernels import UsageError
+from tokenplan.tile_ir import compiler
+from tokenplan.tile_ir.sweep import ORDERINGS, Store, sweep
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The kernel, its parameters, and limits."""
+    add = parser.add_argument
+    add("kernel", metavar="FILE.py:FUNCTION",
+        help="a function that returns a TileKernel, or MODULE:FUNCTION")  # fmt: skip
+    add("--set", action="append", default=[], metavar="NAME=VALUE,...", type=_choices,
+        help="the values of a parameter: --set block=64,128")  # fmt: skip
+    add("--target", default="sm_90", help="architecture (default sm_90)")
+    add("--store", type=Path, default=Path("sweep.sqlite"), help="results (default sweep.sqlite)")
+    add("--budget", type=at_least(1), default=600, metavar="SECONDS",
+        help="after which nothing new is compiled (default 600)")  # fmt: skip
+    add("--limit", type=at_least(1), default=60, metavar="SECONDS",
+        help="of one compilation (default 60)")  # fmt: skip
+    add("--most", type=at_least(1), metavar="N", help="compilations, at most")
+    add("--jobs", type=at_least(1), default=2, metavar="N", help="compilers at once (default 2)")
+    add("--order", choices=ORDERINGS, default="model", help="which are compiled first")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Prints the funnel and the best candidate; 1 where none was compiled."""
+    absent = compiler.missing("tileiras", "nvdisasm", "cuobjdump")
+    if absent:
+        raise UsageError(absent)
+    make = find_function(parse_name(given.kernel))
+    found = sweep(
+        make, dict(given.set), Store(given.store), given.target, given.budget, given.limit,
+        given.jobs, given.order, given.most,
+    )  # fmt: skip
+    print(found.funnel.text())
+    best, result = found.best()
+    shown = ", ".join(f"{name}={value}" for name, value in best.parameters.items())
+    print(
+        f"best of {len(found.evaluated)}: {shown or 'the only candidate'} "
+        f"({result.registers} registers, {result.shared_bytes} bytes shared, "
+        f"{result.barriers} barriers, {result.instructions} instructions)"
+    )
+    return 0
+
+
+def _choices(text: str) -> tuple[str, list[object]]:
+    name, equals, values = text.partition("=")
+    if not name or not equals or not values:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE,...")
+    return name, [_value(value) for value in values.split(",")]
+
+
+def _value(text: str) -> object:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

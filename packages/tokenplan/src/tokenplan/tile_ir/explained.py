@@ -1,0 +1,122 @@
+"""The report on a bytecode file: the orders that it needs beside the tokens that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from neuroncore.errors import LaunchError
+from tokenplan.graph.token_graph import REMOVED, MayAlias
+from tokenplan.kernel.model import Mode
+from tokenplan.rules import BUDGET, says
+from tokenplan.tile_ir import bytecode, compiler
+from tokenplan.tile_ir.imported import Imported, imported, rewritten
+from tokenplan.tile_ir.model import Order, Orders
+from tokenplan.tile_ir.orders import orders_of_kernel
+
+MAGIC = bytecode.MAGIC
+
+
+def is_bytecode(path: Path) -> bool:
+    """Whether the file begins as Tile IR bytecode does, or is named so."""
+    if path.suffix == ".tileirbc":
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def explain(
+    data: bytes, may_alias: Sequence[tuple[str, str]] = (), budget: int = BUDGET, target: str = ""
+) -> tuple[str, bytes]:
+    """The report on a file, and the file with the tokens that it needs.
+
+    may_alias: pairs of parameters (p0, p5 …) that may share bytes. target: compile both for it and
+    count barriers, where the compiler is installed.
+    """
+    module, lines, functions = bytecode.read(data), [], []
+    for function in module.functions:
+        found = imported(function)
+        orders = orders_of_kernel(
+            found.kernel, [MayAlias(p) for p in may_alias], found.grid, budget
+        )
+        functions.append(rewritten(found, orders.kept))
+        lines += [*_function(found, orders), ""]
+    new = bytecode.write(replace(module, functions=tuple(functions)))
+    if target:
+        lines.append(_compared(data, new, target))
+    return "\n".join(lines).rstrip() + "\n", new
+
+
+def _function(found: Imported, orders: Orders) -> Iterator[str]:
+    yield f"kernel {found.function.name}"
+    for op in orders.kernel.ops():
+        where = f"  # {op.place.file}:{op.place.line}" if op.place else ""
+        (access,) = op.accesses
+        verb = "reads" if access.mode is Mode.read else "writes"
+        yield f"  {op.id} {verb} {access.buffer}{where}"
+    yield from _listed("orders to keep", orders.kept)
+    yield from _listed("tokens that it has", found.tokens)
+    needless = [order for order in found.tokens if not _is_needed(order, orders.needed)]
+    yield f"{len(needless)} of its tokens are not needed"
+    for order in needless:
+        yield f"  {_arrow(order)}: {_proof(order, orders)}"
+    for text in (*found.assumptions, *map(str, orders.graph.diagnostics)):
+        yield f"assumed: {text}"
+
+
+def _listed(title: str, orders: Sequence[Order]) -> Iterator[str]:
+    yield f"{len(orders)} {title}"
+    for order in orders:
+        yield f"  {_arrow(order)}"
+
+
+def _arrow(order: Order) -> str:
+    when = "in the same iteration"
+    if order.loop is not None:
+        plural = "s" if order.distance > 1 else ""
+        when = f"{order.distance} iteration{plural} of {order.loop} later"
+    return f"{order.source} -> {order.sink}  {when}"
+
+
+def _is_needed(order: Order, needed: Sequence[Order]) -> bool:
+    """Whether some conflict has this order; a token of one iteration may serve further ones."""
+    return any(
+        (order.source, order.sink, order.loop) == (other.source, other.sink, other.loop)
+        for other in needed
+    )
+
+
+def _proof(order: Order, orders: Orders) -> str:
+    """What shows that the two never conflict there."""
+    ops = {op.id: op for op in orders.kernel.ops()}
+    source, sink = (ops[name].accesses[0] for name in (order.source, order.sink))
+    if source.buffer != sink.buffer:
+        return says("distinct")
+    if source.mode is sink.mode is Mode.read:
+        return says("commute")
+    for edge in orders.graph.edges:
+        if (edge.source, edge.sink, edge.status) == (order.source, order.sink, REMOVED):
+            return f"{says(edge.rule)} [{edge.rule}]"
+    return "an exact search over the iterations that it orders finds no conflict [isl]"
+
+
+def _compared(old: bytes, new: bytes, target: str) -> str:
+    absent = compiler.missing("tileiras", "nvdisasm", "cuobjdump")
+    if absent:
+        return f"not compiled: {absent}"
+    try:
+        before, after = (
+            compiler.statistics(compiler.compile_bytecode(data, target).cubin)
+            for data in (old, new)
+        )
+    except LaunchError as wrong:
+        return f"not compiled: {wrong}"
+    return (
+        f"{target}, tileiras {compiler.version()}: {before.barriers} barriers and "
+        f"{before.registers} registers with its tokens, {after.barriers} and {after.registers} "
+        "with the needed ones"
+    )

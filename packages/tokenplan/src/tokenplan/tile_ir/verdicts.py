@@ -1,0 +1,125 @@
+"""How each access is made, and whether the target's bulk copy engine (TMA) can make it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import gcd, prod
+
+from neuroncore.layout import TileView, ViewDim
+from tokenplan.graph.diagnostics import Diagnostic
+from tokenplan.tile_ir.description import Described, Transfer
+from tokenplan.tile_ir.views import view_of
+
+ALIGNMENT = 16
+"""Bytes to which TMA aligns addresses, strides and rows."""
+LEAST_PADDED = 4096
+"""Elements of a tile from which tileiras 13.5 pads in software with TMA, as its remarks show."""
+FIRST_TARGET = 90
+"""sm_90 is the first architecture with TMA."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessVerdict:
+    """The view of an access; `obstacles` are the reasons against TMA, empty for none."""
+
+    access: Transfer
+    view: TileView
+    obstacles: tuple[str, ...]
+
+
+def verdicts(described: Described, target: str = "sm_90") -> Iterator[AccessVerdict]:
+    """One verdict per load and store, in program order.
+
+    TMA being possible does not mean that it is used: the compiler takes it where it is profitable,
+    which are above all loads that feed a matrix multiplication.
+    """
+    for made in described.transfers():
+        view = view_of(made)
+        rules = ((_RULES[reason], reason) for reason in _RULES)
+        obstacles = tuple(reason for rule, reason in rules if rule(made, view, target))
+        yield AccessVerdict(made, view, obstacles)
+
+
+def diagnostics(described: Described, target: str = "sm_90") -> list[Diagnostic]:
+    """W4 for each access that TMA cannot make."""
+    return [
+        Diagnostic("W4", f"{v.access.id} of {v.access.array.name} ({v.view}) cannot use TMA: "
+                   f"{', '.join(v.obstacles)}", _where(v.access))
+        for v in verdicts(described, target)
+        if v.obstacles
+    ]  # fmt: skip
+
+
+def _where(made: Transfer) -> str:
+    return f"{made.place.file}:{made.place.line}" if made.place else ""
+
+
+def architecture(target: str) -> int:
+    """The number of sm_90 and so on."""
+    return int("".join(filter(str.isdigit, target)) or 0)
+
+
+Rule = Callable[[Transfer, TileView, str], bool]
+
+
+def _leading(view: TileView) -> ViewDim | None:
+    """The dimension whose elements are contiguous: with several, the last."""
+    found = [dim for dim in view.dims if dim.stride == 1 and dim.size > 1]
+    return found[-1] if found else None
+
+
+def _misaligned_base(made: Transfer, view: TileView, target: str) -> bool:
+    offset = view.offset * made.array.itemsize
+    return view.is_view and gcd(made.array.alignment, offset) % ALIGNMENT != 0
+
+
+def _misaligned_stride(made: Transfer, view: TileView, target: str) -> bool:
+    leading, size = _leading(view), made.array.itemsize
+    if not view.is_view:
+        return False
+    return leading is None or any(
+        dim.stride * size % ALIGNMENT for dim in view.dims if dim is not leading and dim.size > 1
+    )
+
+
+def _narrow(made: Transfer, view: TileView, target: str) -> bool:
+    leading = _leading(view)
+    return leading is not None and leading.tile * made.array.itemsize % ALIGNMENT != 0
+
+
+def _misaligned_steps(made: Transfer, view: TileView, target: str) -> bool:
+    if made.traversal is None:
+        return False
+    leading = _leading(view)
+    if leading is None:
+        return False
+    return made.traversal[leading.dim] * made.array.itemsize % ALIGNMENT != 0
+
+
+def _padded(made: Transfer, view: TileView, target: str) -> bool:
+    """Whether a small tile could load elements outside the array as something other than zero."""
+    if made.padding in (None, "zero") or not view.is_view:
+        return False
+    steps = made.traversal or tuple(dim.tile for dim in view.dims)
+    ends = [
+        -(-d.size // s) * s - s + d.tile > d.size for d, s in zip(view.dims, steps, strict=True)
+    ]
+    return any(ends) and prod(made.tile.shape) < LEAST_PADDED
+
+
+_RULES: dict[str, Rule] = {
+    "no TMA before sm_90": lambda made, view, target: architecture(target) < FIRST_TARGET,
+    "allow_tma is false": lambda made, view, target: made.hints.get("allow_tma") is False,
+    "a pointer tile": lambda made, view, target: not view.is_view,
+    "base pointer not 16-byte aligned": _misaligned_base,
+    "stride not 16-byte aligned": _misaligned_stride,
+    "leading tile dimension not 16-byte aligned": _narrow,
+    "contiguous striding not 16-byte aligned": _misaligned_steps,
+    "software-implemented TMA padding is not profitable for this tile": _padded,
+    "memory semantic must be weak for TMA operations": lambda made, view, target: (
+        made.order != "weak"
+    ),
+}
+"""By the words of tileiras 13.5, where it has some; 13.4 rejects padding with "TMA only supports
+zero padding"."""

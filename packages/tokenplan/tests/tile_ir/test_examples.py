@@ -1,0 +1,82 @@
+"""The kernels of examples/tile_ir: both targets give the values of the NumPy reference."""
+
+import numpy as np
+import pytest
+from packages.tokenplan.tests.tile_ir.examples import EXAMPLES, gemm
+
+from neuroncore.program import execute_program
+from tokenplan import analyse
+from tokenplan.checker.tile_blocks import Execution
+from tokenplan.neuroncore import schedule
+from tokenplan.tile_ir import bytecode, emit, neuroncore_program, orders_of, total_orders
+
+TARGETS = ("sm_80", "sm_90", "sm_100", "sm_120")
+each_example = pytest.mark.parametrize("name", EXAMPLES)
+LEEWAY = 256
+"""Units in the last place of float32: sums of up to 512 rounded products, and exp of sums."""
+
+
+def arrays_of(described, seed=0):
+    rng = np.random.default_rng(seed)
+    return {a.name: rng.standard_normal(a.shape).astype(np.float32) for a in described.arrays}
+
+
+def assert_close(found, reference, arrays):
+    exact = {name: array.astype(np.float64) for name, array in arrays.items()}
+    for name, expected in reference(**exact).items():
+        leeway = LEEWAY * np.finfo(np.float32).eps * max(1.0, np.abs(expected).max())
+        assert np.abs(found[name] - expected).max() <= leeway, name
+
+
+@each_example
+def test_tile_ir_has_the_values_of_the_reference_and_loses_no_order(name):
+    found = orders_of(EXAMPLES[name].make().described())
+    module = bytecode.read(bytecode.write(emit(found.described, found.kernel, found.kept)))
+    arrays = arrays_of(found.described)
+    result = {name: array.copy() for name, array in arrays.items()}
+    sizes = [size for _, size in found.described.grid]
+    for block in np.ndindex(*sizes):
+        place = (*block, 0, 0, 0)[:3]
+        run = Execution(list(result.values()), place).run(module.functions[0])
+        assert list(run.lost()) == []
+
+    assert_close(result, EXAMPLES[name].reference, arrays)
+
+
+@each_example
+def test_the_neuroncore_program_has_the_values_of_the_reference_and_a_plan(name):
+    described = EXAMPLES[name].make().described()
+    program = neuroncore_program(described)
+    arrays = arrays_of(described)
+    result = {name: array.copy() for name, array in arrays.items()}
+    execute_program(program, list(result.values()))
+    plan = schedule(analyse(program), program)
+
+    assert_close(result, EXAMPLES[name].reference, arrays)
+    assert plan.as_json()["waits"]
+
+
+@each_example
+def test_the_compiler_accepts_every_example_for_every_target(tileiras, name):
+    found = orders_of(EXAMPLES[name].make().described())
+    data = bytecode.write(emit(found.described, found.kernel, found.kept))
+
+    assert all(tileiras.compile_bytecode(data, target).cubin for target in TARGETS)
+
+
+def test_no_example_needs_a_token_that_a_loop_carries():
+    for name, example in EXAMPLES.items():
+        assert orders_of(example.make().described()).kept == (), name
+
+
+@pytest.mark.parametrize("target", ["sm_90", "sm_100"])
+def test_a_gemm_has_its_full_depth_without_a_total_order(tileiras, target):
+    """14 buffers of 16 KiB fit into the shared memory; a total order leaves 7."""
+    found = orders_of(gemm(1024, 1024, 1024, dtype="f16").described())
+    shared = []
+    for orders in (found.kept, total_orders(found.kernel, len(found.described.grid))):
+        data = bytecode.write(emit(found.described, found.kernel, orders))
+        cubin = tileiras.compile_bytecode(data, target).cubin
+        shared.append(tileiras.statistics(cubin).shared_bytes)
+
+    assert [size // 2**14 for size in shared] == [14, 7]

@@ -1,0 +1,92 @@
+"""Kernels exported by cuTile: read, explained, and written again with the tokens they need."""
+
+import importlib.util
+import re
+
+import numpy as np
+import pytest
+
+from tokenplan.checker.tile_blocks import Execution
+from tokenplan.cli import main
+from tokenplan.tile_ir import Order, bytecode
+from tokenplan.tile_ir.explained import explain
+from tokenplan.tile_ir.imported import imported, rewritten
+from tokenplan.tile_ir.orders import orders_of_kernel
+
+try:
+    HAS_CUTILE = importlib.util.find_spec("cuda.tile") is not None
+except ModuleNotFoundError:
+    HAS_CUTILE = False
+pytestmark = pytest.mark.skipif(
+    not HAS_CUTILE, reason="cuTile is not installed: pip install 'tokenplan[cutile]'"
+)
+
+TRIPS = 3
+NAMES = ("even_odd", "two_stores", "disjoint_store", "recurrence")
+each_export = pytest.mark.parametrize("name", NAMES)
+
+
+def export(name, trips=64):
+    from packages.tokenplan.tests.tile_ir import cutile
+
+    return cutile.exported(name, trips)
+
+
+def run(function, name):
+    """The block on arrays of 2 * TRIPS tiles: the first holds numbers, the second zeros."""
+    first = np.linspace(-1, 1, 2 * TRIPS * 64 * 128, dtype=np.float32).reshape(-1, 128)
+    arrays = [first, np.zeros_like(first)][: 2 if name.startswith(("two", "disjoint")) else 1]
+    return Execution(arrays).run(function, [*first.shape, 128, 1] * len(arrays)), arrays
+
+
+@each_export
+def test_an_export_is_read_and_written_as_the_same_module(name):
+    module = bytecode.read(export(name))
+
+    assert bytecode.read(bytecode.write(module)) == module
+
+
+@each_export
+def test_a_rewritten_export_has_the_same_values_and_loses_no_order(name):
+    (function,) = bytecode.read(export(name, TRIPS)).functions
+    found = imported(function)
+    orders = orders_of_kernel(found.kernel, (), found.grid)
+    before, expected = run(function, name)
+    after, arrays = run(rewritten(found, orders.kept), name)
+
+    assert list(before.lost()) == list(after.lost()) == []
+    assert all((a == b).all() for a, b in zip(arrays, expected, strict=True))
+    needed = (Order("store", "load", "loop", 1),) if name == "recurrence" else ()
+    assert orders.kept == needed
+
+
+@each_export
+def test_the_compiler_needs_fewer_barriers_for_a_rewritten_export(tileiras, name):
+    text, _ = explain(export(name), target="sm_90")
+    found = re.search(r"(\d+) barriers and .* tokens, (\d+) and", text)
+
+    assert found, text
+    before, after = map(int, found.groups())
+    assert before > after and (after == 0) == (name != "recurrence")
+
+
+def test_the_command_shows_both_token_graphs_and_writes_the_needed_one(tmp_path, capsys):
+    file, new = tmp_path / "k.tileirbc", tmp_path / "new.tileirbc"
+    file.write_bytes(export("even_odd"))
+
+    assert main(["explain", str(file), "--rewrite", str(new)]) == 0
+    shown = capsys.readouterr().out
+    assert "0 orders to keep\n3 tokens that it has\n" in shown
+    assert "3 of its tokens are not needed" in shown
+    assert "load -> store  in the same iteration: " in shown and "[residues]" in shown
+    assert "assumed: different elements of p0 are different bytes" in shown
+    assert bytecode.read(new.read_bytes()).functions
+
+
+def test_foreign_bytecode_is_a_usage_error(tmp_path, capsys):
+    file = tmp_path / "k.tileirbc"
+    file.write_bytes(b"not bytecode")
+
+    with pytest.raises(SystemExit, match="2"):
+        main(["explain", str(file)])
+    assert "this is not Tile IR bytecode" in capsys.readouterr().err

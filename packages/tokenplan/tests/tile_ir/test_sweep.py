@@ -1,0 +1,130 @@
+"""The sweep: what it drops, what it compiles, what it stores."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packages.tokenplan.tests.tile_ir import kernels
+
+from tokenplan.cli import main
+from tokenplan.tile_ir import TileKernel, compiler
+from tokenplan.tile_ir.sweep import Funnel, Store, SweepError, candidate, candidates, sweep
+
+SPACE = {"rows": (16, 32, 48, 64), "alignment": (16, 8), "allow_tma": (True,)}
+
+
+def make(rows=64, alignment=16, allow_tma=True, name="kernel"):
+    """Exponentials of tiles; 48 rows are not a power of two."""
+    kernel = TileKernel(name)
+    a, b = kernel.array("a", (1024, 64), alignment=alignment), kernel.array("b", (1024, 64))
+    with kernel.loop("k", 1024 // rows) as k:
+        x = kernel.load(a, (k, 0), (rows, 64), hints={"allow_tma": allow_tma})
+        kernel.store(b, (k, 0), kernel.compute("exp2", x))
+    return kernel
+
+
+def test_candidates_are_dropped_before_they_are_compiled(tileiras, tmp_path):
+    space = {**SPACE, "name": ("one", "two")}
+    funnel = sweep(make, space, Store(tmp_path / "s.sqlite")).funnel
+
+    assert (funnel.candidates, funnel.illegal, funnel.slow_path) == (16, 4, 6)
+    assert (funnel.duplicate, funnel.cached, funnel.compiled, funnel.failed) == (3, 0, 3, 0)
+    assert "16 candidates -> 4 illegal -> 6 slow path -> 3 duplicate" in funnel.text()
+
+
+def test_a_second_sweep_compiles_nothing_under_other_names_and_lines(tileiras, tmp_path):
+    store = Store(tmp_path / "s.sqlite")
+    first = sweep(make, {"rows": (16, 32)}, store)
+
+    def renamed(rows):
+
+        return make(rows, name="other")  # another line, another name
+
+    second = sweep(renamed, {"rows": (16, 32)}, Store(tmp_path / "s.sqlite"))
+    assert (first.funnel.compiled, second.funnel.cached, second.funnel.compiled) == (2, 2, 0)
+    assert second.best()[1] == first.best()[1]
+
+
+def test_a_default_hint_does_not_change_the_key_and_another_does(tileiras):
+    keys = {candidate(make, {"allow_tma": on}, "sm_90").key for on in (True, False)}
+    plain = candidate(lambda: make(), {}, "sm_90").key
+
+    assert len(keys) == 2 and plain in keys
+
+
+def test_what_fails_and_what_takes_too_long_is_a_result(tileiras, tmp_path):
+    found = sweep(make, {"rows": (16,)}, Store(tmp_path / "s.sqlite"), limit=0.001)
+
+    assert (found.funnel.failed, found.funnel.compiled) == (1, 0)
+    assert "took longer than 0.001 s" in found.evaluated[0][1].error
+    with pytest.raises(SweepError, match="no candidate was compiled"):
+        found.best()
+
+
+def test_a_used_budget_leaves_candidates_that_are_counted(tileiras, tmp_path):
+    found = sweep(make, {"rows": (16, 32)}, Store(tmp_path / "s.sqlite"), budget=0)
+
+    assert found.funnel.not_evaluated == 2 and not found.evaluated
+
+
+def test_a_sweep_that_was_killed_goes_on_from_its_store(tileiras, tmp_path):
+    store, file = tmp_path / "s.sqlite", Path(__file__)
+    code = (
+        "import importlib.util, sys, os, signal\n"
+        f"spec = importlib.util.spec_from_file_location('t', {str(file)!r})\n"
+        "t = importlib.util.module_from_spec(spec); spec.loader.exec_module(t)\n"
+        f"store = t.Store({str(store)!r}); add = store.add\n"
+        "def once(*found): add(*found); os.kill(os.getpid(), signal.SIGKILL)\n"
+        "store.add = once\n"
+        "t.sweep(t.make, {'rows': (16, 32)}, store, jobs=1)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(file.parents[4])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    again = sweep(make, {"rows": (16, 32)}, Store(store)).funnel
+
+    assert done.returncode == -signal.SIGKILL
+    assert (again.cached, again.compiled) == (1, 1)
+
+
+def test_a_store_without_room_is_an_error_with_a_cure(tmp_path):
+    store = Store(tmp_path / "s.sqlite")
+    store.database = sqlite3.connect(f"file:{tmp_path / 's.sqlite'}?mode=ro", uri=True)
+
+    with pytest.raises(SweepError, match="cannot be used"):
+        store.add(next(iter([_result()])), b"")
+    with pytest.raises(SweepError, match="cannot be used"):
+        Store(tmp_path)
+
+
+def _result():
+    from tokenplan.tile_ir.sweep import Result
+
+    return Result("key", 1.0)
+
+
+def test_the_command_prints_the_funnel_and_the_best(tileiras, tmp_path, capsys):
+    name, store = f"{__file__}:make", str(tmp_path / "s.sqlite")
+
+    assert main(["sweep", name, "--set", "rows=16,32", "--store", store]) == 0
+    assert "2 candidates -> 0 illegal" in capsys.readouterr().out
+
+
+def test_a_compiler_that_crashes_or_hangs_is_named(tmp_path, monkeypatch):
+    script = tmp_path / "tileiras"
+    monkeypatch.setattr(compiler, "tool", lambda name: script)
+    for body, message in (("kill -SEGV $$", "crashed with signal 11"), ("sleep 9", "took longer")):
+        script.write_text(f"#!/bin/sh\n{body}\n")
+        script.chmod(0o755)
+        with pytest.raises(compiler.CompilerError, match=message):
+            compiler.compile_bytecode(kernels.bytes_of(kernels.recurrence()), "sm_90", seconds=0.5)
+
+
+def test_every_illegal_choice_is_counted(tileiras):
+    funnel = Funnel()
+
+    assert list(candidates(make, {"rows": (48, 24)}, "sm_90", funnel)) == []
+    assert funnel.illegal == 2
