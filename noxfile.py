@@ -224,6 +224,12 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def pictures(session: nox.Session) -> None:
+    """the pictures of the README and the documents, made again (needs Chromium)"""
+    session.run(*PYTHON, "workspace/pictures.py", external=True)
+
+
+@nox.session(default=False)
 def quality(session: nox.Session) -> None:
     """docs/quality.md: every figure measured again"""
     session.run(*PYTHON, "workspace/quality.py", "--write", external=True)

@@ -1,32 +1,75 @@
-"""`nki-scope`: opens pages."""
+"""`nki-scope`: opens pages and makes pictures of them."""
 
 from __future__ import annotations
 
 import argparse
+import shutil
+import subprocess
+import tempfile
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
+from neuroncore.commands.files import check_writable
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
+from neuroncore.errors import LaunchError
 
 _EXAMPLES = """\
 examples:
-  nki-run --report softmax.html softmax.py   write a page
-  nki-scope open softmax.html                show it in a browser
+  nki-run --report softmax.html softmax.py     write a page
+  nki-scope open softmax.html                  show it in a browser
+  nki-scope png softmax.html Memory -o m.png   a picture of one of its views
 """
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+HEIGHT = 900
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the command line names; its exit code."""
     parser = make_parser("nki-scope", "Show pages about runs of kernels.", _EXAMPLES)
-    commands = [Command("open", "show a page in a browser", _page, _open)]
+    commands = [
+        Command("open", "show a page in a browser", _add_page, _open),
+        Command("png", "a picture of a view, made by a browser", _add_png, _png),
+    ]
     return run_commands(parser, commands, argv)
 
 
-def _page(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="a page that --report wrote")
+def _add_page(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="a page that --report wrote")
 
 
 def _open(given: argparse.Namespace) -> int:
-    return 0 if webbrowser.open(given.file.resolve().as_uri()) else 1
+    return 0 if webbrowser.open(_address(given.file)) else 1
+
+
+def _add_png(parser: argparse.ArgumentParser) -> None:
+    _add_page(parser)
+    parser.add_argument("view", metavar="VIEW", help="the name of a tab, such as Timeline")
+    parser.add_argument("-o", dest="output", type=Path, required=True, metavar="FILE.png")
+    parser.add_argument("--width", type=int, default=1280, help="in pixels (default 1280)")
+    parser.add_argument("--height", type=int, default=HEIGHT, help=f"(default {HEIGHT})")
+
+
+def _png(given: argparse.Namespace) -> int:
+    check_writable(given.output, "-o")
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise LaunchError("png needs a browser", expected="one of " + ", ".join(BROWSERS))
+    with tempfile.TemporaryDirectory() as profile:
+        done = subprocess.run(
+            [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+             f"--user-data-dir={profile}", f"--window-size={given.width},{given.height}",
+             "--virtual-time-budget=10000", f"--screenshot={given.output.resolve()}",
+             f"{_address(given.file)}#{given.view}"],
+            capture_output=True, check=False,
+        )  # fmt: skip
+    if done.returncode or not given.output.is_file():
+        raise LaunchError(f"{browser} made no picture", got=done.stderr.decode()[-300:])
+    return 0
+
+
+def _address(page: Path) -> str:
+    if not page.is_file():
+        raise LaunchError(f"{page}: no such page", expected="a file that --report wrote")
+    return page.resolve().as_uri()

@@ -33,7 +33,7 @@ function head(selection: Selection): HTMLElement {
   const figures = el("p", { class: "figures" });
   const show = () => {
     const k = selection.now;
-    figures.textContent = k ? `${time(k.totalNs)} modelled, ${time(k.launchNs)} with the launch, on ${k.target} (NKI ${k.nki}, ${k.mode.replace("_", " ")}). ${k.numOps} micro-ops, ${bytes(k.hbmBytes)} of HBM. MFU ${percent(k.mfu)}, MBU ${percent(k.mbu)}, DMA efficiency ${percent(k.dmaEfficiency)}. Busiest: ${k.bottleneck}.` : "No kernel ran to an end.";
+    figures.textContent = k ? `${time(k.totalNs)} modelled, ${time(k.launchNs)} with the launch, on ${k.target} (NKI ${k.nki}, ${k.mode.replace("_", " ")}). ${k.numOps} micro-ops, ${bytes(k.hbmBytes)} of HBM. MFU ${percent(k.mfu)}, MBU ${percent(k.mbu)}, DMA efficiency ${percent(k.dmaEfficiency)}. Busiest: ${k.bottleneck}.` : d.migrations.length ? `${d.migrations.length} file${d.migrations.length > 1 ? "s" : ""} migrated.` : "No kernel has a timeline.";
   };
   show();
   selection.addEventListener("kernel", show);
@@ -59,7 +59,8 @@ function build(doc: Document): HTMLElement {
     if (by) { e.preventDefault(); show((tabs.findIndex((t) => t.tabIndex === 0) + by + tabs.length) % tabs.length, true); }
   } }, ...tabs);
   selection.addEventListener("kernel", () => { built.clear(); show(tabs.findIndex((t) => t.tabIndex === 0)); });
-  show(0);
+  const named = views.findIndex(([name]) => `#${name}` === decodeURIComponent(location.hash));
+  show(Math.max(0, named));
   return el("main", {}, head(selection), list, ...panels);
 }
 

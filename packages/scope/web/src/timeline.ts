@@ -33,6 +33,7 @@ export class TimelineView {
       button("Whole", () => this.see(0, this.whole)), button("Zoom in", () => this.zoom(0.5)), button("Zoom out", () => this.zoom(2)),
       button("Selected", () => this.seeBar()), button("Previous", () => this.step(-1)), button("Next", () => this.step(1)), button("Waited for", () => this.cause())),
       canvas, el("p", { class: "soft", id: "timeline-keys" }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: what it waited for; 0: whole. Outlined bars are on the critical path."),
+      kernel.repeats.length ? el("p", { class: "soft" }, `The kernel has ${kernel.numOps} micro-ops; ${kernel.bars.lane.length} are drawn. Not drawn are iterations that repeat earlier ones: ${kernel.repeats.slice(0, 3).map(([a, b, n, ns]) => `${n} times ${b! - a!} micro-ops, ${time(ns!)} apart`).join("; ")}${kernel.repeats.length > 3 ? "; …" : ""}.`) : "",
       this.details, this.stalls());
     selection.addEventListener("change", () => this.changed());
     this.changed();
@@ -121,7 +122,7 @@ export class TimelineView {
     const k = this.kernel, b = k.bars, call = k.calls[b.call[bar]!]!, ns = (t: number) => time(t / k.perNs), file = call.at && this.selection.document.files[call.at[0]];
     const cause = b.cause[bar]!;
     this.details.replaceChildren(el("h3", {}, call.name ?? call.instruction), el("p", {},
-      `${call.instruction}, ${k.kinds[b.kind[bar]!]!.replace("_", " ")} on ${this.laneName(bar)}, execution ${b.instance[bar]! + 1}. `,
+      `${call.instruction}, ${k.kinds[b.kind[bar]!]!.replace("_", " ")} on ${this.laneName(bar)}, ${b.instance[bar]! < 0 ? "one of several executions" : `execution ${b.instance[bar]! + 1}`}. `,
       `Starts at ${ns(b.start[bar]!)}, occupies it for ${ns(b.busy[bar]!)}, result at ${ns(b.end[bar]!)}. `,
       cause >= 0 ? `Waited for ${k.causes[b.why[bar]!]} of ${k.calls[b.call[cause]!]!.instruction} on ${this.laneName(cause)}. ` : "Waited for nothing. ",
       b.bytes[bar] ? `Moves ${b.bytes[bar]} HBM bytes. ` : "", file ? `Line ${call.at![1]} of ${file.path}.` : ""),

@@ -32,7 +32,9 @@ class Columns:
 
     def packed(self, document: dict[str, Any]) -> str:
         """The document and the columns: deflated, in base64."""
-        text = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        text = json.dumps(
+            document, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        ).encode()
         size = len(text).to_bytes(4, "little")
         whole = b"".join((MAGIC, size, text, *self._blocks))
         return base64.b64encode(zlib.compress(whole, 6)).decode()

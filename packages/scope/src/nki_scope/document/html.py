@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 
 def html_page(document: dict[str, Any], data: str) -> str:
     """One document that loads nothing; `data` is the packed form of the document."""
-    names = ", ".join(kernel["name"] for kernel in document["kernels"])
-    title = escape(f"{names or 'no kernel'} ({document['command']})")
+    names = [kernel["name"] for kernel in document["kernels"]]
+    names = names or [Path(file["path"]).name for file in document["migrations"]] or ["no kernel"]
+    title = escape(f"{', '.join(names)} ({document['command']})")
     return "\n".join((
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width">',

@@ -7,8 +7,9 @@ Each entry was measured: the program, or the constants of the model, were change
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle
 from math import inf
 from typing import Any
@@ -16,7 +17,17 @@ from typing import Any
 from neuroncore.enums import DgeMode, Engine, MemorySpace
 from neuroncore.errors import KernelError
 from neuroncore.integers.affine import Affine
-from neuroncore.program import Call, Loop, Program, Statement, calls, map_accesses
+from neuroncore.program import (
+    Access,
+    Allocate,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    calls,
+    map_accesses,
+    walk,
+)
 from neuroncore.timeline import Bar, Constants, Timeline, constants, estimate
 from nki_scope.document import Sources
 
@@ -37,26 +48,22 @@ EVACUATORS = (Engine.vector, Engine.scalar)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an experiment changes: constants that become 0, the mode, the program."""
+    """What an experiment changes: constants that become 0, the program."""
 
     zeros: tuple[str, ...] = ()
-    mode: str = "as_written"
     program: Callable[[Program], Program] = lambda program: program
 
     def after(self, before: Change) -> Change:
         """Both."""
-        return Change(
-            (*before.zeros, *self.zeros), max(before.mode, self.mode),
-            lambda program: self.program(before.program(program)),
-        )  # fmt: skip
+        both = (*before.zeros, *self.zeros)
+        return Change(both, lambda program: self.program(before.program(program)))
 
     def total_ns(self, program: Program, values: Constants) -> float:
         """The time of the changed program; infinite where it cannot be played."""
-        for name in self.zeros:
+        for name in set(self.zeros) & values.values.keys():
             values = values.but(name, program.target, 0)
-        changed = self.program(program)
         try:
-            return estimate(changed, mode=self.mode, constants=values, verified=True).total_ns
+            return estimate(self.program(program), constants=values, verified=True).total_ns
         except KernelError:
             return inf
 
@@ -79,7 +86,7 @@ def advice_section(timeline: Timeline, sources: Sources) -> list[dict[str, Any]]
 
     `gainNs` is the gain alone, `nextNs` the gain where the ones before have been followed.
     """
-    if timeline.num_ops > MOST_PLAYED or not timeline.num_ops:
+    if not 0 < timeline.num_ops <= MOST_PLAYED:
         return []
     program, values, least = timeline.program, constants(), LEAST_GAIN * timeline.total_ns
     found = [(timeline.total_ns - entry.change.total_ns(program, values), entry)
@@ -88,9 +95,10 @@ def advice_section(timeline: Timeline, sources: Sources) -> list[dict[str, Any]]
     for gain, entry in sorted(found, key=lambda pair: -pair[0]):
         both = entry.change.after(before)
         step = 0.0 if entry.is_line else reached - both.total_ns(program, values)
-        if entry.is_line and gain < least:
+        if gain == -inf or (entry.is_line and gain < least):
             continue
-        if step > 0:
+        step = max(step, 0.0)
+        if step:
             before, reached = both, reached - step
         section.append(_document(entry, gain, step, sources))
     return section
@@ -193,14 +201,16 @@ def _transposes(timeline: Timeline) -> Iterator[Advice]:
         )  # fmt: skip
 
 
-def _reordering(timeline: Timeline) -> Iterator[Advice]:
-    yield Advice(
-        "Buffers and order hold engines back",
-        "Allocate the tiles of a loop more than once (double buffering) and start the loads of the "
-        "next iteration before the work of this one.",
-        'mode="compiled": buffers rotate, engines go ahead within dependences', [],
-        Change(mode="compiled"),
-    )  # fmt: skip
+def _single_buffers(timeline: Timeline) -> Iterator[Advice]:
+    loops = [s for s in walk(timeline.program.body) if isinstance(s, Loop)]
+    if any(_own_buffers(loop) for loop in loops):
+        yield Advice(
+            "Tiles of a loop have one place each",
+            "Allocate them twice and use them in turn (double buffering): the loads of the next "
+            "iteration then need not wait until this one has used its tiles.",
+            "every other iteration has tiles of its own", [],
+            Change(program=lambda program: replace(program, body=tuple(_rotated(program.body)))),
+        )  # fmt: skip
 
 
 def _lines(timeline: Timeline) -> Iterator[Advice]:
@@ -217,7 +227,7 @@ def _lines(timeline: Timeline) -> Iterator[Advice]:
 
 
 RULES: tuple[Callable[[Timeline], Iterator[Advice]], ...] = (
-    _small_transfers, _one_queue, _generators, _evacuation, _transposes, _reordering, _lines,
+    _small_transfers, _one_queue, _generators, _evacuation, _transposes, _single_buffers, _lines,
 )  # fmt: skip
 
 
@@ -257,7 +267,7 @@ def _alternated(
         if isinstance(statement, Loop):
             own = any(id(inner) in movable for inner in statement.body)
             if own and statement.trips % 2 == 0:
-                yield _doubled(statement, movable, engine)
+                yield _doubled(statement, lambda s: _on(s, engine) if id(s) in movable else s)
             else:
                 yield replace(statement, body=tuple(_alternated(statement.body, movable, engine)))
         elif id(statement) in movable and next(turns):
@@ -266,16 +276,40 @@ def _alternated(
             yield statement
 
 
-def _doubled(loop: Loop, movable: Collection[int], engine: Engine) -> Loop:
+def _doubled(loop: Loop, change: Callable[[Statement], Statement]) -> Loop:
+    """Two iterations in one, the second one changed."""
     later = {loop.variable: Affine.variable(loop.variable) + loop.step}
-    second = [
-        map_accesses(
-            _on(inner, engine) if id(inner) in movable else inner,
-            lambda access: replace(access, offset=access.offset.substitute(later)),
-        )
-        for inner in loop.body
-    ]
+
+    def moved(access: Access) -> Access:
+        return replace(access, offset=access.offset.substitute(later))
+
+    second = [map_accesses(change(statement), moved) for statement in loop.body]
     return replace(loop, step=2 * loop.step, body=(*loop.body, *second))
+
+
+def _own_buffers(loop: Loop) -> dict[str, str]:
+    """On-chip buffers that each iteration allocates, with a second name; none to double."""
+    made = [s.buffer for s in loop.body if isinstance(s, Allocate)]
+    chosen = [b.name for b in made if b.space.on_chip and b.address is None]
+    return {name: f"{name}.second" for name in chosen} if loop.trips % 2 == 0 else {}
+
+
+def _rotated(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Loops with two places for each of their buffers."""
+    for statement in body:
+        if isinstance(statement, Loop):
+            inner = replace(statement, body=tuple(_rotated(statement.body)))
+            names = _own_buffers(inner)
+            yield _doubled(inner, partial(_renamed, names)) if names else inner
+        else:
+            yield statement
+
+
+def _renamed(names: Mapping[str, str], statement: Statement) -> Statement:
+    if isinstance(statement, Allocate):
+        buffer = statement.buffer
+        return replace(statement, buffer=replace(buffer, name=names.get(buffer.name, buffer.name)))
+    return map_accesses(statement, lambda a: replace(a, buffer=names.get(a.buffer, a.buffer)))
 
 
 def _on(statement: Statement, engine: Engine) -> Statement:

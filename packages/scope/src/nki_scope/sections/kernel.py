@@ -98,8 +98,11 @@ def _flops(call: Call) -> int:
 def instances_of(timeline: Timeline) -> list[int]:
     """For each bar the number of its instruction in the order of execution.
 
-    An instruction of several bars has as many in every iteration, beside loads of tables.
+    An instruction of several bars has as many in every iteration, beside loads of tables. Where
+    not every iteration was played, the numbers are not known: -1.
     """
+    if timeline.repeats:
+        return [-1] * timeline.num_bars
     return list(_instances(timeline.program, timeline.bars))
 
 

@@ -1,0 +1,62 @@
+"""`python workspace/pictures.py`: the pictures of the README and the documents, made again."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import timeline_picture
+from members import ROOT
+
+from nki_migrate.cli import main as nki_migrate
+from nki_runtime.cli import main as nki_run
+from nki_scope.cli import main as nki_scope
+
+PICTURES = ROOT / "docs" / "pictures"
+ATTENTION = "'q=bf16[1,64,512]' 'k=bf16[1,64,512]' 'v=bf16[1,512,64]' scale=0.125"
+SIZES = {
+    "Timeline": 620, "Source": 900, "Memory": 1100, "Tensors": 720, "Roofline": 740,
+    "Advice": 1000, "Migration": 1000,
+}  # fmt: skip
+"""View → height of its picture."""
+
+
+def main() -> None:
+    """Write docs/timeline.svg and docs/pictures."""
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        timeline_picture.main()
+    (ROOT / "docs" / "timeline.svg").write_text(shown.getvalue(), "utf-8")
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        pages(Path(folder))
+
+
+def pages(folder: Path) -> None:
+    """The views of the attention example, and of a kernel before and after its migration."""
+    for name in ("beta1", "beta2"):
+        shutil.copytree(ROOT / "examples" / name, folder / name)
+    os.chdir(folder)
+    words = [word.strip("'") for word in ATTENTION.split()]
+    nki_run(["--report", "attention.html", "beta2/attention.py:attention_kernel", *words])
+    for view in ("Timeline", "Source", "Memory", "Tensors", "Roofline", "Advice"):
+        picture("attention.html", view, f"attention-{view.lower()}.png")
+    options = ["--verify", "--output-dir", "new", "--report", "migration.html"]
+    nki_migrate(["fix", "beta1/softmax.py", *options])
+    picture("migration.html", "Migration", "softmax-migration.png")
+    nki_run(["--report", "migrated.html", "new/softmax.py:softmax_kernel", "f32[256,512]"])
+    picture("migrated.html", "Timeline", "softmax-timeline.png")
+
+
+def picture(page: str, view: str, name: str) -> None:
+    """One view of a page."""
+    height = str(SIZES[view])
+    nki_scope(["png", page, view, "-o", str(PICTURES / name), "--height", height])
+
+
+if __name__ == "__main__":
+    main()
