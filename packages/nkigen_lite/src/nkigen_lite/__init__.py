@@ -1,5 +1,6 @@
 """NumPy functions as NKI kernels: traced, fused, checked, written, run."""
 
+from nkigen_lite import numpy_extras
 from nkigen_lite.backend import BACKEND
 from nkigen_lite.compiler.compile import Compiled, compile
 from nkigen_lite.frontend import erf, gelu, rsqrt, sigmoid, silu, topk, trace
@@ -16,6 +17,7 @@ __all__ = [
     "erf",
     "gelu",
     "narrow",
+    "numpy_extras",
     "parse_graph",
     "print_graph",
     "rsqrt",

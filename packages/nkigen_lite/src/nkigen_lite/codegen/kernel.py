@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -18,7 +19,14 @@ from nkigen_lite.codegen.matmul.batched import is_small
 from nkigen_lite.codegen.matmul.blocked import Epilogue, Products
 from nkigen_lite.codegen.matmul.operand_tiles import OnChip, bytes_of
 from nkigen_lite.codegen.movement.buffer_assignment import Arrays
-from nkigen_lite.codegen.movement.indirect_operations import WRITERS, written_together
+from nkigen_lite.codegen.movement.convolution import write_convolution
+from nkigen_lite.codegen.movement.indirect import (
+    Places,
+    write_gather,
+    write_gather_along,
+    write_scatter,
+)
+from nkigen_lite.codegen.movement.ordering import write_sort, write_topk
 from nkigen_lite.codegen.strips.epilogue_fusion import KernelPart, parts_of
 from nkigen_lite.codegen.strips.strip_selection import StripPlan, write_strip
 from nkigen_lite.fusion.array_view import ArrayView
@@ -33,6 +41,29 @@ from nkigen_lite.legalization.reduction_splitting import (
 )
 from nkigen_lite.ops import Kind
 from nkigen_lite.selection.unsupported import CodegenError, check_hbm_capacity, unsupported
+
+WRITERS: dict[str, Callable[[Writer, Node, Places, Sequence[ArrayView]], None]] = {
+    "convolution": write_convolution,
+    "depthwise_convolution": write_convolution,
+    "gather": write_gather,
+    "gather_along": write_gather_along,
+    "scatter": write_scatter,
+    "scatter_add": write_scatter,
+    "sort": write_sort,
+    "topk_values": write_topk,
+    "topk_places": write_topk,
+}
+"""The operations that are kernel parts of their own, from HBM to HBM, and what writes them."""
+
+_TOGETHER = ({"topk_values", "topk_places"},)
+"""Operations that one function writes at once where they have the same operands."""
+
+
+def _written_together(node: Node, graph: Graph) -> list[Node]:
+    """The operation and the others that are written with it."""
+    ops = next((ops for ops in _TOGETHER if node.op in ops), {node.op})
+    same = (node.operands, node.attrs)
+    return [n for n in graph.nodes if n.op in ops and (n.operands, n.attrs) == same]
 
 
 def generate(graph: Graph, target: str, nki: str, in_place: bool = False) -> tuple[Program, Plan]:
@@ -179,7 +210,7 @@ class _Kernel:
         if node.name in self.written or not node.spec.size:
             return
         seats = self.arrays.seats
-        made = [n for n in written_together(node, self.graph) if n is node or n.name not in seats]
+        made = [n for n in _written_together(node, self.graph) if n is node or n.name not in seats]
         self.written.update(n.name for n in made)
         places = {n.op: self.arrays.place(n.name) for n in made}
         WRITERS[node.op](self.writer, node, places, [self.source(o) for o in node.operands])

@@ -140,12 +140,14 @@ def along_axis(x: Array, indices: Any, axis: int) -> Array:
     lead = np.broadcast_shapes(last.shape[:-1], places.shape[:-1])
     index = np.broadcast_to(places, (*lead, places.shape[-1]))
     data: Array = np.broadcast_to(last, (*lead, last.shape[-1]))
+    return np.moveaxis(_gathered(data, index), -1, axis)
+
+
+def _gathered(data: Array, index: Array) -> Any:
     if max(data.shape[-1], index.shape[-1]) > MOST_ALONG:
-        made: Any = _of_long_rows(data, index)
-    else:
-        value = x.tape.emit("gather_along", data.value, _key_value(index))
-        made = fresh(x.tape, value, x.dtype)
-    return np.moveaxis(made, -1, axis)
+        return _of_long_rows(data, index)
+    value = data.tape.emit("gather_along", data.value, _key_value(index))
+    return fresh(data.tape, value, data.dtype)
 
 
 def _of_long_rows(data: Array, index: Array) -> Any:
