@@ -13,11 +13,12 @@ EVERY_S = 0.1
 LINES_EVERY_S = 1.0
 
 
-def use_color(choice: str) -> bool:
-    """Whether to colour stdout: "always", "never", or "auto" (a terminal without NO_COLOR)."""
+def use_color(choice: str, stream: TextIO | None = None) -> bool:
+    """Whether to colour a stream, stdout by default: "always", "never", or "auto" (a terminal
+    without NO_COLOR)."""
     if choice != "auto":
         return choice == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return (stream or sys.stdout).isatty() and not os.environ.get("NO_COLOR")
 
 
 @dataclass(slots=True)

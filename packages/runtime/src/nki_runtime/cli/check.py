@@ -9,8 +9,10 @@ from pathlib import Path
 
 from neuroncore import findings
 from neuroncore.checks import CHECKS, Report, resolve_checks
+from neuroncore.commands.terminal import use_color
 from neuroncore.findings import Finding
 from neuroncore.findings.formats import FORMATS
+from neuroncore.findings.formats.text import colored
 from neuroncore.machine.backend import Choice
 from neuroncore.machine.observe import watch_everywhere
 
@@ -48,7 +50,8 @@ class Checker:
         if self._format != "text":
             sys.stderr.write(FORMATS[self._format](_document(found, has_errors)))
         elif found:
-            sys.stderr.write(f"{self._report}\n\n{_conclusion(found)}\n")
+            shown = map(colored, found) if use_color("auto", sys.stderr) else map(str, found)
+            sys.stderr.write("\n\n".join([*shown, _conclusion(found)]) + "\n")
         return has_errors
 
 

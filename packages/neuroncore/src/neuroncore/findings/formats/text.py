@@ -38,6 +38,12 @@ def _painter(color: bool) -> Callable[[str, str], str]:
     return lambda text, name: f"\x1b[{_CODES[name]}m{text}\x1b[0m"
 
 
+def colored(finding: Finding) -> str:
+    """The text of a finding, its label in the colour of its severity."""
+    label = f"{finding.label}: "
+    return str(finding).replace(label, _painter(True)(label, _COLORS[finding.severity]), 1)
+
+
 def head(finding: Finding, label: str) -> str:
     """`NKI1172 [manual] message`."""
     safety = "" if finding.safety is None else f" [{finding.safety}]"
