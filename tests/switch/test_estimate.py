@@ -185,9 +185,18 @@ def test_an_edge_between_instructions_is_rejected_with_its_line(kernels, ask, gi
         ask(kernels.waits, given)
 
 
-def test_a_program_over_capacity_says_who_holds_what(kernels):
+def test_a_program_over_capacity_says_who_holds_what_and_has_a_time(kernels):
+    spec = (128, 1), "float32"
+
     with pytest.raises(ProgramError, match="tile"):
-        estimate(kernels.too_much, ((128, 1), "float32"))
+        program_of(kernels.too_much, spec)
+
+    assert estimate(kernels.too_much, spec).total_ns > 0
+
+
+@pytest.mark.parametrize("name", ["left_half", "halves_as_rows"])
+def test_a_result_that_is_a_part_or_reshaped_does_not_matter_for_time(kernels, name):
+    assert estimate(getattr(kernels, name), X).total_ns > 0
 
 
 def test_a_mistake_in_the_kernel_is_raised_as_ever(kernels):

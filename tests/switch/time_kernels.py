@@ -75,3 +75,17 @@ def waits(x):
     first = nisa.dma_copy(dst=out[0], src=x)
     nisa.dma_copy(dst=out[1], src=x).depends_on(first)
     return out
+
+
+@nki.jit
+def left_half(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out[:, 0:32], src=x[:, 0:32])
+    return out[:, 0:32]
+
+
+@nki.jit
+def halves_as_rows(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=x)
+    return out.reshape((2 * x.shape[0], x.shape[1] // 2))

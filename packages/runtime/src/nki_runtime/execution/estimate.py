@@ -12,10 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.errors import KernelError, LaunchError, UnsupportedError, ValuesNeededError
+from neuroncore.errors import (
+    CapacityError,
+    KernelError,
+    LaunchError,
+    ProgramError,
+    UnsupportedError,
+    ValuesNeededError,
+)
 from neuroncore.machine.garbage_collection import no_collection
 from neuroncore.machine.kernels import expect_kernel
 from neuroncore.machine.observe import watched_by
+from neuroncore.options import Options
 from neuroncore.program import Call, Loop, Program, Recorder, Statement, check
 from neuroncore.spec import as_dtype
 from neuroncore.targets import resolve_target
@@ -55,7 +63,8 @@ def estimate(
     AttributeValueError for an unknown mode.
     """
     with no_collection():
-        program = program_of(kernel, *arrays_or_specs, target=target, **kwargs)
+        program, options = _recorded(kernel, arrays_or_specs, target, kwargs)
+        reject_illegal(program, options)
         return play(program, mode=mode, verified=True, without=without)
 
 
@@ -67,18 +76,21 @@ def program_of(
     Arguments, how the kernel runs and what is raised are as for `estimate`. LaunchError also where
     two parameters share memory and the kernel writes one: its program says they are two tensors.
     """
+    with no_collection():  # until everything is gone that was needed on the way
+        program, options = _recorded(kernel, arrays_or_specs, target, kwargs)
+        check(program, options, content=False)  # its values are not known
+        return program
+
+
+def _recorded(
+    kernel: Any, arrays_or_specs: tuple[Any, ...], target: str | None, kwargs: dict[str, Any]
+) -> tuple[Program, Options]:
+    """The program of the kernel, not checked yet, and the options that it ran under."""
     expect_kernel(
         kernel,
         "not a kernel",
         hint="what takes programs needs none: neuroncore.timeline.estimate, tokenplan.analyse",
     )
-    with no_collection():  # until everything is gone that was needed on the way
-        return _program_of(kernel, arrays_or_specs, target, kwargs)
-
-
-def _program_of(
-    kernel: Any, arrays_or_specs: tuple[Any, ...], target: str | None, kwargs: dict[str, Any]
-) -> Program:
     specs = Zeros()
     args, options = Conversion().to_numpy((arrays_or_specs, kwargs))
     named = by_parameter(kernel, args, options)
@@ -100,8 +112,20 @@ def _program_of(
         recorder = _record(kernel, run, specs.copied(given), needs_values=True)
     program = recorder.program()
     reject_shared_memory(program, named)
-    check(program, recorder.options, content=False)  # its values are not known
-    return program
+    return program, recorder.options
+
+
+def reject_illegal(program: Program, options: Options) -> None:
+    """Raises ProgramError with what is wrong with the program; one that does not fit has a time.
+
+    The values of tensors are not known.
+    """
+    try:
+        check(program, options, content=False)
+    except ProgramError as wrong:
+        others = [e for e in wrong.errors if not isinstance(e, CapacityError)]
+        if others:
+            raise
 
 
 def _runner(kernel: Any, target: str | None) -> Callable[..., Any]:
