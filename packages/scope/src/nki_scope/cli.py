@@ -10,15 +10,17 @@ import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
-from neuroncore.commands.files import check_writable
-from neuroncore.commands.parser import Command, make_parser
+from neuroncore.commands.files import check_writable, write_output
+from neuroncore.commands.parser import Command, add_output, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.errors import LaunchError
+from nki_scope.document import compared
 
 _EXAMPLES = """\
 examples:
   nki-run --report softmax.html softmax.py     write a page
   nki-scope open softmax.html                  show it in a browser
+  nki-scope compare old.html new.html -o c.html
   nki-scope png softmax.html Memory -o m.png   a picture of one of its views
 """
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -30,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser("nki-scope", "Show pages about runs of kernels.", _EXAMPLES)
     commands = [
         Command("open", "show a page in a browser", _add_page, _open),
+        Command("compare", "one page of two runs, line by line", _add_compare, _compare),
         Command("png", "a picture of a view, made by a browser", _add_png, _png),
     ]
     return run_commands(parser, commands, argv)
@@ -41,6 +44,26 @@ def _add_page(parser: argparse.ArgumentParser) -> None:
 
 def _open(given: argparse.Namespace) -> int:
     return 0 if webbrowser.open(_address(given.file)) else 1
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    _add_page(parser)
+    parser.add_argument("second", type=Path, metavar="FILE", help="the page of the other run")
+    add_output(parser, "where to write the page")
+
+
+def _compare(given: argparse.Namespace) -> int:
+    if given.output is None:
+        raise LaunchError("compare writes a page", expected="-o FILE.html")
+    check_writable(given.output, "-o")
+    for file in (given.file, given.second):
+        _address(file)
+    try:
+        text = compared(given.file.read_text("utf-8"), given.second.read_text("utf-8"))
+    except ValueError as wrong:
+        raise LaunchError(f"{given.file}, {given.second}: {wrong}") from None
+    write_output("nki-scope", "-o", given.output, text)
+    return 0
 
 
 def _add_png(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,7 @@ from nki_scope.sections import (
     kernel_section,
     memory_section,
     migration_section,
+    what_if_section,
 )
 
 
@@ -106,6 +107,7 @@ class Reporter:
             **kernel_section(timeline, instances, columns, self._sources),
             "memory": memory_section(timeline, instances, columns),
             "tensors": results.section(columns) if results else None,
+            "whatIf": what_if_section(timeline),
             "advice": advice_section(timeline, self._sources),
         }
 

@@ -13,15 +13,16 @@ export interface Kernel<T = Int32Array> {
   bottleneck: string; peaks: { tflops: number; hbm: number }; launches: number; summary: string;
   lanes: Record<string, { busy: number; stalls: Record<string, number> }>;
   calls: Call[]; kinds: string[]; causes: string[]; laneNames: string[]; repeats: number[][];
-  bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[]; tensors: Tensors<T> | null;
+  bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[]; whatIf: WhatIf[]; tensors: Tensors<T> | null;
 }
 export interface Result { step: number; tensor: string; shape: number[]; dtype: string; least: number; greatest: number; mean: number; nans: number; infinite: number; histogram: number[]; rows: number; columns: number }
 export interface Tensors<T> { left: Record<string, number>; levels: number; pictures: T; results: Result[] }
 export interface Advice { title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
+export interface WhatIf { kind: string; name: string; to: string; totalNs?: number; reason?: string }
 export interface Finding { label: string; severity: string; text: string; message: string; cure: string | null; count: number; at: At }
 export interface SourceFile { path: string; lines: string[] }
 export interface Migration { path: string; rows: [kind: string, old: number | null, before: string, now: number | null, after: string][]; rules: Record<string, string[]> }
-export interface Document { command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; migrations: Migration[]; files: SourceFile[] }
+export interface Document { compare?: number; command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; migrations: Migration[]; files: SourceFile[] }
 
 const MAGIC = "nki-scope 1\n";
 

@@ -1,5 +1,6 @@
 // Builds the page: tabs of views over one selection.
 import { advice } from "./advice.ts";
+import { compare, merged } from "./compare.ts";
 import { type Document, inflate, parse } from "./data.ts";
 import { bytes, el, percent, time } from "./dom.ts";
 import { findings } from "./findings.ts";
@@ -10,14 +11,17 @@ import { roofline } from "./roofline.ts";
 import { SourceView } from "./source.ts";
 import { TensorsView } from "./tensors.ts";
 import { TimelineView } from "./timeline.ts";
+import { whatIf } from "./whatif.ts";
 
 type View = (selection: Selection) => HTMLElement;
 const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
+  ["Compare", (s) => compare(s.document), (d) => !!d.compare && d.compare < d.kernels.length],
   ["Timeline", (s) => new TimelineView(s.now, s).root, (d) => d.kernels.length > 0],
   ["Source", (s) => new SourceView(s.now, s).root, (d) => d.kernels.length > 0],
   ["Memory", (s) => memory(s.now), (d) => d.kernels.length > 0],
   ["Tensors", (s) => new TensorsView(s.now, s).root, (d) => d.kernels.some((k) => k.tensors !== null)],
   ["Roofline", (s) => roofline(s.now), (d) => d.kernels.length > 0],
+  ["What if", (s) => whatIf(s.now), (d) => d.kernels.length > 0],
   ["Advice", (s) => advice(s, open), (d) => d.kernels.length > 0],
   ["Migration", (s) => migration(s.document), (d) => d.migrations.length > 0],
   ["Findings", (s) => findings(s.document), () => true],
@@ -67,7 +71,9 @@ function build(doc: Document): HTMLElement {
 async function start(): Promise<void> {
   const app = document.getElementById("app")!;
   try {
-    const doc = parse(await inflate(document.getElementById("data")!.textContent!));
+    const read = async (id: string) => parse(await inflate(document.getElementById(id)!.textContent!));
+    const one = await read("data");
+    const doc = document.getElementById("data2") ? merged(one, await read("data2")) : one;
     app.replaceChildren(build(doc));
     (document.getElementById("summary") as HTMLDetailsElement).open = false;
   } catch (error) {

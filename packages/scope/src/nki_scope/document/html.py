@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
@@ -25,9 +26,25 @@ def html_page(document: dict[str, Any], data: str) -> str:
         f"<h1>{title}</h1>", '<div id="app"></div>',
         '<details id="summary" open><summary>Summary as text</summary>',
         *_summary(document), "</details>",
-        f'<script type="text/plain" id="data">{data}</script>',
+        f"{_MARK}{data}</script>",
         f"<script>{_asset('page.js')}</script></body></html>", "",
     ))  # fmt: skip
+
+
+def compared(first: str, second: str) -> str:
+    """The page of two pages: the data of the second beside that of the first.
+
+    Raises ValueError for a text that is not a page.
+    """
+    data = [re.search(rf"{_MARK}([^<]*)<", text) for text in (first, second)]
+    if data[0] is None or data[1] is None:
+        raise ValueError("not a page that --report wrote")
+    other = f'<script type="text/plain" id="data2">{data[1][1]}</script>\n'
+    at = first.index(_MARK)
+    return first[:at] + other + first[at:]
+
+
+_MARK = '<script type="text/plain" id="data">'
 
 
 def _summary(document: dict[str, Any]) -> Iterator[str]:

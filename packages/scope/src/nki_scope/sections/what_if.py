@@ -1,0 +1,56 @@
+"""What if: the time of a kernel on other targets, with other costs, as the toolchain makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from neuroncore.errors import KernelError
+from neuroncore.targets import TARGETS
+from neuroncore.timeline import Timeline, constants, estimate
+
+FACTORS = (0.0, 0.5, 2.0)
+MOST_PLAYED = 20_000
+"""Micro-ops of a kernel beyond which it is not played with other costs."""
+
+
+def what_if_section(timeline: Timeline) -> list[dict[str, Any]]:
+    """Changes with the total that the model gave for each, or the reason why it gave none.
+
+    Costs that change nothing are left out.
+    """
+    return [*_machines(timeline), *_costs(timeline)]
+
+
+def _machines(timeline: Timeline) -> Iterator[dict[str, Any]]:
+    for target in TARGETS:
+        if target != timeline.target:
+            yield {"kind": "target", "name": target, "to": target} | _played(
+                timeline, target=target
+            )
+    for mode in ("as_written", "device"):
+        if mode != timeline.mode:
+            yield {"kind": "mode", "name": mode, "to": mode} | _played(timeline, mode=mode)
+
+
+def _costs(timeline: Timeline) -> Iterator[dict[str, Any]]:
+    if timeline.num_ops > MOST_PLAYED:
+        return
+    values, own = constants(), constants().at(timeline.target)
+    for name, value in own.items():
+        for factor in FACTORS if value else ():
+            try:
+                changed = values.but(name, timeline.target, value * factor)
+            except KernelError:  # a bandwidth is never 0
+                continue
+            played = _played(timeline, constants=changed, verified=True)
+            if played.get("totalNs") != timeline.total_ns:
+                yield {"kind": "cost", "name": name, "to": f"{value:g} x {factor:g}"} | played
+
+
+def _played(timeline: Timeline, **changes: Any) -> dict[str, Any]:
+    """The total with these arguments of estimate."""
+    try:
+        return {"totalNs": estimate(timeline.program, **changes).total_ns}
+    except KernelError as reason:
+        return {"reason": f"{type(reason).__name__}: {reason.what}"}
