@@ -21,6 +21,7 @@ examples:
   nkigym tune mlp.py:mlp --spec … --budget 2000 --strategy beam --store found.db
   nkigym sweep examples/gym/sweep.toml --jobs 2
   nkigym best found.db --number 3
+  nkigym measure found.db --runner neuron --number 8
   nkigym replay found.db
   nkigym check schedule.json --of mlp.py:mlp --spec …
   nkigym export found.db -o mlp_k.py
@@ -41,6 +42,8 @@ COMMANDS = (
             check.add_options, check.run),
     Command("show", "the contents of a store", stored.add_show, stored.show),
     Command("best", "the fastest schedules of a kernel in a store", stored.add_best, stored.best),
+    Command("measure", "the fastest schedules by the model, by values here, or on a device",
+            stored.add_measure, stored.measure),
     Command("replay", "replay, check and estimate a stored schedule",
             stored.add_replay, stored.replay),
     Command("export", "a stored schedule's kernel, program or steps",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from neuroncore.errors import LaunchError
 from neuroncore.program import Program, emit
 from neuroncore.timeline import estimate
 from nkigym.cli.writing import MARK, check_place, write_kernel
+from nkigym.runners import Interpreter, Measurement, Neuron, Runner, Timeline, case_of
+from nkigym.search import parse_budget
 from nkigym.store import Problem, Store, Stored
 from nkigym.tuning import Check
 from nkigym.tuning.task import TuningTask, stored_task
@@ -40,10 +44,7 @@ def show(given: argparse.Namespace) -> int:
             f"{each['programs']:,} programs, best {_us(each['best_ns'])}"
         )
         for run in each["runs"]:
-            print(
-                f"    {run['strategy']}, seed {run['seed']}: {run['candidates']:,} candidates in "
-                f"{run['seconds']:.1f} s, {_us(run['root_ns'])} to {_us(run['best_ns'])}"
-            )
+            print(f"    {_run(run)}")
     return 0
 
 
@@ -53,6 +54,17 @@ def _results(store: Store) -> dict[str, Any]:
     steps = "\n".join(json.dumps(step) for _, each in fastest for step in each.schedule)
     timelines = [estimate(_winner(*each, str(store.path))) for each in fastest]
     return {"timelines": timelines, "text": ("Schedule", steps)}
+
+
+def _run(run: Mapping[str, Any]) -> str:
+    """A search, or a measurement of its results."""
+    if "measurements" in run:
+        best = min((m["p50_ns"] for m in run["measurements"] if m["p50_ns"]), default=None)
+        return f"{run['runner']}: {len(run['measurements'])} measured, best {_us(best)}"
+    return (
+        f"{run['strategy']}, seed {run['seed']}: {run['candidates']:,} candidates in "
+        f"{run['seconds']:.1f} s, {_us(run['root_ns'])} to {_us(run['best_ns'])}"
+    )
 
 
 def _shown(store: Store, problem: Problem) -> dict[str, Any]:
@@ -90,6 +102,71 @@ def best(given: argparse.Namespace) -> int:
         for step in result.schedule:
             print(f"   {json.dumps(step)}")
     return 0
+
+
+def add_measure(parser: argparse.ArgumentParser) -> None:
+    """Which store, which kernel, how many schedules, on what."""
+    _add_choice(parser)
+    add = parser.add_argument
+    add("--number", type=at_least(1), default=4, metavar="N", help="so many (default: 4)")
+    add("--runner", choices=tuple(_RUNNERS), default="timeline",
+        help="the model (default), values here, or the vendor's compiler and a device")  # fmt: skip
+    add("--jobs", type=at_least(1), default=1, metavar="N", help="compilations at a time")
+    add("--artefacts", type=Path, default=Path("artefacts"), metavar="FOLDER",
+        help="what was compiled, by content (default: artefacts)")  # fmt: skip
+    add("--compile-time", type=_budget_seconds, default=600.0, metavar="TIME",
+        help="the limit of each compilation (default: 10min)")  # fmt: skip
+    add("--output-format", choices=("text", "json"), default="text")
+
+
+def measure(given: argparse.Namespace) -> int:
+    """The fastest schedules of a kernel by a runner, ranked anew; 1 where one is not "ok"."""
+    with Store(given.store, create=False) as store:
+        chosen = _chosen(store, given.kernel)
+        found = store.best(chosen.key, given.number)
+    asked = stored_task(chosen.program, chosen.target, str(given.store))
+    cases = [
+        case_of(f"{n}", asked.root, asked.kernel(asked.replayed(each.schedule)), each.latency_ns)
+        for n, each in enumerate(found, 1)
+    ]
+    runner = _RUNNERS[given.runner](given, chosen.target)
+    measured: list[Measurement] = []
+    runner.measure(cases, measured.append)
+    measured.sort(key=lambda each: (inf if each.p50_ns is None else each.p50_ns, each.key))
+    with Store(given.store) as store:
+        rows = [_row(runner.name, each) for each in measured]
+        store.add_run(chosen, {"runner": runner.name, "measurements": rows})
+    print(json.dumps(rows) if given.output_format == "json" else _measured(runner, measured))
+    return 0 if all(each.status == "ok" for each in measured) else 1
+
+
+_RUNNERS: Mapping[str, Callable[[argparse.Namespace, str], Runner]] = {
+    "timeline": lambda given, target: Timeline(),
+    "interpreter": lambda given, target: Interpreter(),
+    "neuron": lambda given, target: Neuron(target, given.artefacts, given.jobs, given.compile_time),
+}
+
+
+def _budget_seconds(text: str) -> float:
+    return parse_budget(text).seconds
+
+
+def _row(runner: str, found: Measurement) -> dict[str, Any]:
+    return {"runner": runner, **asdict(found)}
+
+
+def _measured(runner: Runner, measured: Sequence[Measurement]) -> str:
+    """Measured beside predicted, the fastest first; seconds of compilation that were hidden."""
+    lines = [f"{'schedule':>8} {'predicted':>14} {'p50':>14} {'p99':>14}  status ({runner.name})"]
+    for each in measured:
+        figures = (_us(each.predicted_ns), _us(each.p50_ns), _us(each.p99_ns))
+        status = f"{each.status}: {each.what}" if each.what else each.status
+        lines.append(f"{each.key:>8} " + " ".join(f"{f:>14}" for f in figures) + f"  {status}")
+    compiled = [each for each in measured if each.compile_s]
+    if compiled:
+        total = sum(each.compile_s for each in compiled)
+        lines.append(f"{len(compiled)} compiled in {total:.1f} s, {runner.hidden_s:.1f} s hidden")
+    return "\n".join(lines)
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
@@ -20,25 +20,34 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MODULE = "nkigym.executors.pool_worker"
 
 
-def pool(jobs: int, limits: Limits | None = None, preload: str = "") -> WorkerExecutor:
-    """An executor of `jobs` processes that import the module `preload` before they are ready."""
-    return WorkerExecutor("pool", _Processes(preload), jobs, limits or Limits())
+def pool(
+    jobs: int, limits: Limits | None = None, preload: str = "",
+    environments: Sequence[Mapping[str, str]] = (),
+) -> WorkerExecutor:  # fmt: skip
+    """An executor of `jobs` processes that import the module `preload` before they are ready.
+
+    environments: variables of each process at a time; one that is replaced leaves its to the next.
+    """
+    fleet = _Processes(preload, list(environments))
+    return WorkerExecutor("pool", fleet, jobs, limits or Limits())
 
 
 class _Process(NamedTuple):
     process: subprocess.Popen[bytes]
     connection: Connection
+    variables: Mapping[str, str]
 
 
 class _Processes:
     """The fleet of a pool."""
 
-    def __init__(self, preload: str) -> None:
-        self._preload = preload
+    def __init__(self, preload: str, environments: list[Mapping[str, str]]) -> None:
+        self._preload, self._free = preload, environments
 
     def start(self, number: int) -> _Process:
         ours, theirs = socket.socketpair()
-        environment = dict.fromkeys(THREADS, "1") | dict(os.environ)
+        variables = self._free.pop(0) if self._free else {}
+        environment = dict.fromkeys(THREADS, "1") | dict(os.environ) | dict(variables)
         environment["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
         command = [sys.executable, "-m", MODULE, str(theirs.fileno()), self._preload]
         try:
@@ -51,7 +60,7 @@ class _Processes:
             raise ExecutorError("a worker cannot be started", got=str(wrong)) from None
         finally:
             theirs.close()
-        return _Process(process, Connection(ours.detach()))
+        return _Process(process, Connection(ours.detach()), variables)
 
     def send(self, worker: _Process, job: Job, limits: Limits) -> None:
         with contextlib.suppress(OSError):  # a worker that is gone is heard of by `receive`
@@ -62,6 +71,7 @@ class _Processes:
             os.killpg(worker.process.pid, signal.SIGKILL)
         worker.connection.close()
         worker.process.wait()
+        self._free.append(worker.variables)
 
     def receive(
         self, workers: list[_Process], timeout_s: float

@@ -129,13 +129,22 @@ class WorkerExecutor:
     def warm(self) -> None:
         """Wait until every worker is ready."""
         while not all(worker.is_ready for worker in self._workers):
-            self._receive(lambda event: None)
+            self._receive(lambda event: None, WAIT_S)
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether a job waits or runs."""
+        return bool(self._queue) or any(worker.job for worker in self._workers)
 
     def run(self, watch: Watch) -> None:
-        while self._queue or any(worker.job for worker in self._workers):
-            self._assign()
-            self._receive(watch)
-            self._expire(watch)
+        while self.has_jobs:
+            self.step(watch, WAIT_S)
+
+    def step(self, watch: Watch, wait_s: float) -> None:
+        """Assign jobs, handle the messages of at most `wait_s` seconds, end what takes too long."""
+        self._assign()
+        self._receive(watch, wait_s)
+        self._expire(watch)
 
     # -- workers ----------------------------------------------------------------------------------
 
@@ -164,11 +173,11 @@ class WorkerExecutor:
                 self._replace(worker)
                 watch(time_expired(job, self.limits, worker.name))
 
-    def _receive(self, watch: Watch) -> None:
+    def _receive(self, watch: Watch, wait_s: float) -> None:
         by_handle = {id(worker.handle): worker for worker in self._workers}
         soonest = min(worker.deadline for worker in self._workers) - time.monotonic()
         handles = [worker.handle for worker in self._workers]
-        for handle, message in self.fleet.receive(handles, max(0.0, min(WAIT_S, soonest))):
+        for handle, message in self.fleet.receive(handles, max(0.0, min(wait_s, soonest))):
             worker = by_handle[id(handle)]
             if worker in self._workers:  # an earlier message may have ended it
                 self._handle(worker, message, watch)

@@ -1,0 +1,17 @@
+"""What a kernel takes, and whether its values are right: by the model, here, or on a device."""
+
+from nkigym.runners.neuron import Neuron, NeuronError, cores
+from nkigym.runners.protocol import Case, Measurement, Runner, case_of
+from nkigym.runners.simulated import Interpreter, Timeline
+
+__all__ = [
+    "Case",
+    "Interpreter",
+    "Measurement",
+    "Neuron",
+    "NeuronError",
+    "Runner",
+    "Timeline",
+    "case_of",
+    "cores",
+]

@@ -1,0 +1,334 @@
+"""Compile with the vendor's package, run on a device.
+
+The compiler and the runtime are in different processes, and neither is imported in this one.
+Compilation is a pool of its own, so that candidates compile while others run; a process that runs
+has one core, by environment variable. What is installed and which cores there are is read from
+package metadata and device files.
+
+Interfaces of the vendor's packages are as public sources use them (awslabs/nki-autotune, 2026):
+`neuronxcc.nki_standalone.compile_nki_ir_kernel_to_neff`, `nkipy.runtime.BaremetalExecutor`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neuroncore.commands.function import find_function, parse_name
+from neuroncore.errors import KernelError
+from neuroncore.program import emit
+from neuroncore.surface import VERSIONS
+from nkigym.executors import Event, Failed, Finished, Job, Limits, Report, pool
+from nkigym.runners.protocol import Case, Measurement, with_values
+
+PACKAGES = ("nki", "neuronx-cc", "nkipy")
+"""Distributions that compile and run; their versions are part of an artefact's key."""
+CORES_PER_DEVICE = {"trn1": 2, "inf2": 2, "trn2": 8, "trn3": 8}
+NEFF = "file.neff"
+POLL_S = 0.02
+"""How long each of the two pools waits for messages in its turn."""
+LOG_LINES = 40
+"""Of a compiler's log that a failure carries."""
+
+
+class NeuronError(KernelError):
+    """The vendor's packages or a device are not there."""
+
+
+def cores(target: str, devices: Path = Path("/dev")) -> int:
+    """The number of cores behind the device files `neuron0`, `neuron1`, …"""
+    found = [file for file in devices.glob("neuron*") if re.fullmatch(r"neuron\d+", file.name)]
+    return len(found) * CORES_PER_DEVICE.get(target, 1)
+
+
+def installed() -> dict[str, str]:
+    """The version of each of the vendor's packages. Raises NeuronError."""
+    try:
+        return {name: version(name) for name in PACKAGES}
+    except PackageNotFoundError as missing:
+        raise NeuronError(
+            f"the package {missing.name} is not installed", expected=", ".join(PACKAGES),
+            hint="install the AWS Neuron SDK, or use --runner interpreter; see docs/device.md",
+        ) from None  # fmt: skip
+
+
+class CompilePayload(NamedTuple):
+    """A kernel to compile, and where to."""
+
+    folder: Path
+    source: str
+    function: str
+    inputs: tuple[np.ndarray, ...]
+    outputs: tuple[tuple[str, tuple[int, ...], np.dtype], ...]
+    target: str
+    versions: Mapping[str, str]
+
+
+class RunPayload(NamedTuple):
+    """What to run and how often."""
+
+    compiled: CompilePayload
+    warmup: int
+    repetitions: int
+
+
+@dataclass(slots=True)
+class Neuron:
+    """The vendor's compiler and a device. `artefacts` keeps what was compiled, by content.
+
+    Raises NeuronError where packages or devices are absent, or their NKI version is unknown.
+    """
+
+    target: str
+    artefacts: Path
+    jobs: int = 1
+    compile_limit_s: float = 600.0
+    run_limit_s: float = 120.0
+    warmup: int = 10
+    repetitions: int = 100
+    devices: Path = Path("/dev")
+    name: str = "neuron"
+    hidden_s: float = field(default=0.0, init=False)
+    """Seconds of compilation during which something ran or another compiled."""
+    _versions: dict[str, str] = field(init=False)
+    _nki: str = field(init=False)
+    _cores: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._versions = installed()
+        self._nki = ".".join(self._versions["nki"].split(".")[:2])
+        if self._nki not in VERSIONS:
+            raise NeuronError(
+                f"NKI {self._versions['nki']} is installed, which no source is written for",
+                expected=", ".join(VERSIONS),
+            )  # fmt: skip
+        self._cores = cores(self.target, self.devices)
+        if not self._cores:
+            raise NeuronError(f"{self.devices} has no device files", expected="neuron0, neuron1, …")
+        self.artefacts.mkdir(parents=True, exist_ok=True)
+
+    def measure(self, cases: Sequence[Case], watch: Callable[[Measurement], None]) -> None:
+        """Compile the best predictions first; run each on a core as soon as it is compiled."""
+        order = sorted(cases, key=lambda case: case.predicted_ns)
+        run = _Run(self, {case.key: case for case in order}, watch)
+        run.measure()
+        self.hidden_s = max(0.0, sum(run.compile_s.values()) - run.waited_s)
+
+    def payload(self, case: Case) -> CompilePayload:
+        """The source for the installed version, in the folder of its content."""
+        source = emit(replace(case.program, nki=self._nki))
+        outputs = tuple(
+            (name, array.shape, array.dtype)
+            for name, array in zip(case.program.results, case.expected, strict=True)
+        )
+        content = json.dumps([source, self.target, self._versions], sort_keys=True)
+        folder = self.artefacts / sha256(content.encode()).hexdigest()[:32]
+        return CompilePayload(
+            folder, source, case.program.name, case.inputs, outputs, self.target, self._versions
+        )
+
+    def environments(self) -> list[dict[str, str]]:
+        """One core for each process."""
+        return [{"NEURON_RT_VISIBLE_CORES": str(core)} for core in range(self._cores)]
+
+
+@dataclass(slots=True)
+class _Run:
+    """The cases of one measurement: compiled by one pool, run by another."""
+
+    runner: Neuron
+    cases: Mapping[str, Case]
+    watch: Callable[[Measurement], None]
+    payloads: dict[str, CompilePayload] = field(default_factory=dict)
+    compile_s: dict[str, float] = field(default_factory=dict)
+    cached: set[str] = field(default_factory=set)
+    waited_s: float = 0.0
+
+    def measure(self) -> None:
+        runner = self.runner
+        compilers = pool(runner.jobs, Limits(runner.compile_limit_s))
+        num_cores = min(len(runner.environments()), max(1, len(self.cases)))
+        devices = pool(num_cores, Limits(runner.run_limit_s), "", runner.environments())
+        with compilers, devices:
+            for key, case in self.cases.items():
+                self._submit(compilers, devices, key, case)
+            began = time.monotonic()
+            while compilers.has_jobs or devices.has_jobs:
+                compilers.step(self._compiled(devices), POLL_S)
+                devices.step(self._ran, POLL_S)
+            self.waited_s = time.monotonic() - began
+        for unfinished in runner.artefacts.glob(f"*.{os.getpid()}.*"):
+            shutil.rmtree(unfinished, ignore_errors=True)
+
+    def _submit(self, compilers: Any, devices: Any, key: str, case: Case) -> None:
+        try:
+            payload = self.payloads[key] = self.runner.payload(case)
+        except KernelError as wrong:  # what the installed version cannot express
+            self._report(Measurement(key, "error", str(wrong)))
+            return
+        if (payload.folder / NEFF).exists():
+            self.cached.add(key)
+            devices.submit(self._job(key))
+        else:
+            compilers.submit(Job(key, f"{__name__}:compile_kernel", payload))
+
+    def _job(self, key: str) -> Job:
+        payload = RunPayload(self.payloads[key], self.runner.warmup, self.runner.repetitions)
+        return Job(key, f"{__name__}:run_kernel", payload)
+
+    def _compiled(self, devices: Any) -> Callable[[Event], None]:
+        def watch(event: Event) -> None:
+            if isinstance(event, Finished):
+                self.compile_s[event.key] = event.seconds
+                devices.submit(self._job(event.key))
+            elif isinstance(event, Failed):
+                self.compile_s[event.key] = event.seconds
+                self._report(_failure(event, "compilation"))
+
+        return watch
+
+    def _ran(self, event: Event) -> None:
+        if isinstance(event, Failed):
+            self._report(_failure(event, "execution"))
+        elif isinstance(event, Finished):
+            outputs, times_ns = event.value
+            found = Measurement(
+                event.key, "ok", p50_ns=float(np.percentile(times_ns, 50)),
+                p99_ns=float(np.percentile(times_ns, 99)), times_ns=tuple(times_ns),
+            )  # fmt: skip
+            self._report(with_values(self.cases[event.key], found, outputs))
+
+    def _report(self, found: Measurement) -> None:
+        self.watch(
+            replace(
+                found,
+                predicted_ns=self.cases[found.key].predicted_ns,
+                compile_s=self.compile_s.get(found.key, 0.0),
+                is_cached=found.key in self.cached,
+            )
+        )
+
+
+def _failure(event: Failed, where: str) -> Measurement:
+    return Measurement(event.key, event.kind, f"{where}: {event.what}", event.log)
+
+
+# -- in a process of the compiler ------------------------------------------------------------------
+
+
+class _Output(NamedTuple):
+    """An output as the compiler's interface takes it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+def compile_kernel(payload: CompilePayload, report: Report) -> None:
+    """Compile in a new folder, which takes its name by content once all of it is there."""
+    made = payload.folder.with_name(f"{payload.folder.name}.{os.getppid()}.{os.getpid()}")
+    made.mkdir(parents=True)
+    try:
+        (made / "kernel.py").write_text(payload.source)
+        (made / "versions.json").write_text(json.dumps(dict(payload.versions)))
+        with _logged(made / "log.txt"):
+            _compile(payload, made)
+        if not (made / NEFF).exists():
+            raise RuntimeError(f"the compiler has written no {NEFF}")
+        with contextlib.suppress(OSError):  # another run was first
+            made.rename(payload.folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _compile(payload: CompilePayload, folder: Path) -> None:
+    from neuronxcc.nki_standalone import NKI_IR_VERSION, compile_nki_ir_kernel_to_neff
+
+    os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = payload.target
+    kernel = find_function(parse_name(f"{folder}/kernel.py:{payload.function}"))
+    names = _parameters(kernel)
+    compile_nki_ir_kernel_to_neff(
+        kernel_func=kernel,
+        kernel_inputs_dict=dict(zip(names, payload.inputs, strict=True)),
+        kernel_outputs=[_Output(*output) for output in payload.outputs],
+        platform_target=payload.target,
+        logical_nc_config=1,
+        output_directory=str(folder),
+        version=NKI_IR_VERSION.beta2,
+        additional_compiler_args="",
+    )
+
+
+def _parameters(kernel: Any) -> list[str]:
+    code = getattr(kernel, "func", kernel).__code__
+    return list(code.co_varnames[: code.co_argcount])
+
+
+@contextlib.contextmanager
+def _logged(path: Path) -> Iterator[None]:
+    """The process's stdout and stderr in a file; an error carries its last lines."""
+    saved = os.dup(1), os.dup(2)
+    with path.open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        except Exception as wrong:
+            tail = "\n".join(path.read_text(errors="replace").splitlines()[-LOG_LINES:])
+            raise RuntimeError(f"{type(wrong).__name__}: {wrong}\n{tail}".rstrip()) from wrong
+        finally:
+            for number, copy in zip((1, 2), saved, strict=True):
+                os.dup2(copy, number)
+                os.close(copy)
+
+
+# -- in a process of the runtime -------------------------------------------------------------------
+
+
+class _Traced:
+    """A kernel as the runtime's interface takes it."""
+
+    def __init__(self, func: Any, code: Any) -> None:
+        self.func, self._code, self.__name__ = func, code, func.__name__
+
+
+def run_kernel(payload: RunPayload, report: Report) -> tuple[list[Any], list[float]]:
+    """All outputs, and the ns of every repetition."""
+    compiled = payload.compiled
+    written = json.loads((compiled.folder / "versions.json").read_text())
+    if written != installed():
+        raise RuntimeError(f"versions disagree: compiled with {written}, running {installed()}")
+    from nkipy.runtime import BaremetalExecutor, CompiledKernel
+
+    kernel = CompiledKernel(_traced(compiled), str(compiled.folder / NEFF))
+    with BaremetalExecutor(verbose=0) as executor:
+        outputs = executor.run(kernel, *compiled.inputs)
+        statistics = executor.benchmark(
+            kernel, *compiled.inputs,
+            warmup_iterations=payload.warmup, benchmark_iterations=payload.repetitions,
+        )  # fmt: skip
+    listed = [outputs] if isinstance(outputs, np.ndarray) else list(outputs)
+    return listed, [1e6 * float(ms) for ms in statistics.durations_ms]
+
+
+def _traced(compiled: CompilePayload) -> _Traced:
+    from nkipy.core.backend.hlo import HLOModule, HLOTensor
+
+    kernel = find_function(parse_name(f"{compiled.folder}/kernel.py:{compiled.function}"))
+    module = HLOModule(name=compiled.function)
+    for name, array in zip(_parameters(kernel), compiled.inputs, strict=True):
+        module.add_parameter(array.shape, array.dtype, name=name)
+    module.set_results([HLOTensor(*output[1:], name=output[0]) for output in compiled.outputs])
+    return _Traced(getattr(kernel, "func", kernel), module)

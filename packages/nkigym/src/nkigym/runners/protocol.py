@@ -1,0 +1,124 @@
+"""A runner measures candidates; every output of each is compared with a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from neuroncore.program import Program, execute_program
+from nki_dtypes import finfo, resolve
+
+SEED = 7
+ULPS = 64
+"""Allowed difference in units of the output format's precision at the largest expected value; sums
+of a device may be in another order.
+"""
+LEAST = 1e-5
+"""The same of float32, relative to the largest expected value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A candidate, its arguments, what each output has to be; `key` names it in reports."""
+
+    key: str
+    program: Program
+    inputs: tuple[np.ndarray, ...]
+    expected: tuple[np.ndarray, ...]
+    predicted_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a runner has found of a case: "ok", or why not, with the log. Times are ns.
+
+    `times_ns` has every repetition, outliers too.
+    """
+
+    key: str
+    status: str
+    what: str = ""
+    log: str = ""
+    p50_ns: float | None = None
+    p99_ns: float | None = None
+    times_ns: tuple[float, ...] = ()
+    predicted_ns: float | None = None
+    compile_s: float = 0.0
+    is_cached: bool = False
+
+
+class Runner(Protocol):
+    """Measures cases; `watch` is called with each measurement as it comes."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def hidden_s(self) -> float:
+        """Seconds of compilation during which other work went on."""
+        ...
+
+    def measure(self, cases: Sequence[Case], watch: Callable[[Measurement], None]) -> None: ...
+
+
+def case_of(key: str, root: Program, program: Program, predicted_ns: float) -> Case:
+    """A case with seeded arguments; `root`, executed here, is the reference."""
+    random = np.random.default_rng(SEED)
+    inputs = tuple(_values(random, p.shape, p.dtype.storage) for p in root.parameters)
+    outputs = execute_program(root, [array.copy() for array in inputs])
+    return Case(key, program, inputs, tuple(map(np.asarray, outputs)), predicted_ns)
+
+
+def _values(random: np.random.Generator, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    if np.issubdtype(dtype, np.integer):
+        return random.integers(0, 8, shape).astype(dtype)
+    return random.standard_normal(shape).astype(np.float32).astype(dtype)
+
+
+def with_values(case: Case, found: Measurement, outputs: Sequence[Any]) -> Measurement:
+    """The measurement, or what is wrong with the outputs."""
+    wrong = wrong_output(case, outputs)
+    return found if wrong is None else replace(found, status="wrong", what=wrong)
+
+
+def wrong_output(case: Case, outputs: Sequence[Any]) -> str | None:
+    """The first output that is missing, of another shape or format, or of other values."""
+    if len(outputs) != len(case.expected):
+        return f"{len(outputs)} outputs, expected {len(case.expected)}"
+    for number, (got, want) in enumerate(zip(outputs, case.expected, strict=True)):
+        array = viewed(np.asarray(got), want.dtype)
+        if array.dtype != want.dtype or array.shape != want.shape:
+            return (
+                f"output {number} is {array.dtype.name}{list(array.shape)}, "
+                f"expected {want.dtype.name}{list(want.shape)}"
+            )
+        if far := _difference(array, want):
+            return f"output {number} {far}"
+    return None
+
+
+def viewed(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Bytes as the 8-bit float format that they are in: runtimes return int8 or an opaque type."""
+    is_opaque = array.dtype in (np.int8, np.uint8) or array.dtype.kind == "V"
+    is_fp8 = dtype.itemsize == 1 and resolve(dtype).name.startswith("float8")
+    return array.view(dtype) if is_opaque and is_fp8 and array.dtype.itemsize == 1 else array
+
+
+def _difference(got: np.ndarray, want: np.ndarray) -> str | None:
+    """Where values differ by more than rounding and the order of sums explain."""
+    if np.issubdtype(want.dtype, np.integer) or want.dtype == np.bool_:
+        wrong = got != want
+    else:
+        a, b = got.astype(np.float64), want.astype(np.float64)
+        scale = np.max(np.abs(b), initial=0.0, where=np.isfinite(b))
+        limit = max(ULPS * finfo(want.dtype).eps, LEAST) * scale
+        with np.errstate(invalid="ignore"):
+            near = np.abs(a - b) <= limit
+        wrong = ~near & ~((a == b) | (np.isnan(a) & np.isnan(b)))
+    if not wrong.any():
+        return None
+    at = tuple(map(int, np.argwhere(wrong)[0]))
+    return f"differs in {int(wrong.sum()):,} of {wrong.size:,} elements, first at {list(at)}"

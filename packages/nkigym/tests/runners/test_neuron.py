@@ -1,0 +1,206 @@
+"""The device runner, against a stand-in for the vendor's packages and device files."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from packages.nkigym.tests import tuning_kernels
+
+from nkigym.baseline import baseline_kernel
+from nkigym.runners import Interpreter, Neuron, NeuronError, Timeline, case_of, cores
+from nkigym.runners.protocol import wrong_output
+
+FAKE = Path(__file__).parents[1] / "fake_neuron"
+TWO = baseline_kernel(tuning_kernels.two, "f32[128,64]", "f32[128,64]")
+
+
+@pytest.fixture
+def vendor(tmp_path, monkeypatch):
+    """The stand-in where this process and its workers find it; a copy that a test may change."""
+    copy = tmp_path / "vendor"
+    shutil.copytree(FAKE, copy)
+    monkeypatch.syspath_prepend(str(copy))
+    return copy
+
+
+@pytest.fixture
+def devices(tmp_path):
+    """A folder with one device file."""
+    folder = tmp_path / "dev"
+    folder.mkdir()
+    for name in ("neuron0", "neuron_monitor"):
+        (folder / name).touch()
+    return folder
+
+
+@pytest.fixture
+def runner(vendor, devices, tmp_path):
+    return Neuron(
+        "trn2", tmp_path / "artefacts", compile_limit_s=20, run_limit_s=20, devices=devices,
+        repetitions=20,
+    )  # fmt: skip
+
+
+def measured(runner, *programs, root=TWO):
+    found = []
+    cases = [case_of(f"{n}", root, p, 10.0 * n) for n, p in enumerate(programs)]
+    runner.measure(cases, found.append)
+    return found
+
+
+def test_a_kernel_is_compiled_run_and_compared(runner):
+    (found,) = measured(runner, TWO)
+
+    assert (found.status, found.what) == ("ok", "")
+    assert (found.p50_ns, len(found.times_ns)) == (10_000, 20)
+    assert found.p99_ns > 10_000 and max(found.times_ns) == 500_000
+    assert found.compile_s > 0 and not found.is_cached
+
+
+def test_what_was_compiled_is_kept_by_content(runner):
+    measured(runner, TWO)
+
+    (found,) = measured(runner, TWO)
+
+    assert found.status == "ok" and found.is_cached
+    (folder,) = runner.artefacts.iterdir()
+    assert {"file.neff", "kernel.py", "log.txt"} <= {file.name for file in folder.iterdir()}
+    assert "compiling two for trn2" in (folder / "log.txt").read_text()
+
+
+def test_no_vendor_module_is_imported_here(runner):
+    measured(runner, TWO)
+
+    assert not {"nki", "neuronxcc", "nkipy"} & sys.modules.keys()
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "what"),
+    [
+        (
+            "compiler rejects",
+            "error",
+            "compilation: RuntimeError: ",
+        ),
+        ("compiler crashes", "poisoned", "compilation: ended 2 workers: killed by SIGABRT"),
+        ("no neff", "error", "the compiler has written no file.neff"),
+        ("disk is full", "error", "No space left on device"),
+        ("runtime crashes", "poisoned", "execution: ended 2 workers: killed by SIGABRT"),
+        ("wrong values", "wrong", "output 1 differs in 1 of 8,192 elements, first at [127, 63]"),
+        ("wrong dtype", "wrong", "output 0 is float16[128, 64], expected float32[128, 64]"),
+        ("too few outputs", "wrong", "1 outputs, expected 2"),
+    ],
+)
+def test_a_fault_is_a_result_with_its_reason(fault, status, what, runner, monkeypatch):
+    monkeypatch.setenv("FAKE_NEURON", fault)
+
+    (found,) = measured(runner, TWO)
+
+    assert found.status == status
+    assert what in found.what
+    assert list(runner.artefacts.glob("*.*")) == []
+
+
+def test_the_log_of_the_compiler_is_in_the_result(runner, monkeypatch):
+    monkeypatch.setenv("FAKE_NEURON", "compiler rejects")
+
+    (found,) = measured(runner, TWO)
+
+    assert "NCC_EVRF066: not today" in found.log
+
+
+@pytest.mark.parametrize("fault", ["compiler hangs", "runtime hangs"])
+def test_what_hangs_ends_at_its_limit(fault, runner, monkeypatch):
+    monkeypatch.setenv("FAKE_NEURON", fault)
+    runner.compile_limit_s, runner.run_limit_s = (3, 20) if "compiler" in fault else (20, 3)
+
+    (found,) = measured(runner, TWO)
+
+    assert (found.status, "stopped after 3 s" in found.what) == ("time", True)
+
+
+def test_the_best_prediction_is_compiled_first(runner, monkeypatch):
+    monkeypatch.setenv("FAKE_NEURON", "compiler rejects")
+    other = baseline_kernel(tuning_kernels.two, "f32[128,64]", "f32[128,64]", nki="0.6")
+    found = []
+    cases = [case_of("slow", TWO, TWO, 20.0), case_of("fast", TWO, other, 10.0)]
+
+    runner.measure(cases, found.append)
+
+    assert [(each.key, each.predicted_ns) for each in found] == [("fast", 10.0), ("slow", 20.0)]
+    assert runner.hidden_s >= 0
+
+
+@pytest.mark.parametrize("fault", ["fp8 as int8", "fp8 as void"])
+def test_bytes_of_an_8_bit_format_are_viewed_as_it(fault, runner, monkeypatch):
+    monkeypatch.setenv("FAKE_NEURON", fault)
+    program = baseline_kernel(lambda x: x + x, "float8_e5m2[128,64]")
+
+    (found,) = measured(runner, program, root=program)
+
+    assert (found.status, found.what) == ("ok", "")
+
+
+def test_versions_that_changed_since_compilation_are_reported(runner, vendor):
+    measured(runner, TWO)
+    metadata = vendor / "nkipy-0.3.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text().replace("0.3", "0.4"))
+
+    (found,) = measured(runner, TWO)
+
+    assert found.status == "error" and "versions disagree" in found.what
+
+
+def test_an_unknown_nki_version_is_rejected(vendor, devices, tmp_path):
+    metadata = vendor / "nki-0.7.1.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text().replace("0.7.1", "9.0"))
+
+    with pytest.raises(NeuronError, match=r"NKI 9\.0 is installed"):
+        Neuron("trn2", tmp_path / "artefacts", devices=devices)
+
+
+def test_absent_packages_and_devices_are_reported(tmp_path, devices, monkeypatch):
+    with pytest.raises(NeuronError, match="nki is not installed"):
+        Neuron("trn2", tmp_path / "a", devices=devices)
+    monkeypatch.syspath_prepend(str(FAKE))
+    with pytest.raises(NeuronError, match="has no device files"):
+        Neuron("trn2", tmp_path / "a", devices=tmp_path)
+
+
+def test_cores_are_counted_from_device_files(tmp_path):
+    for n in range(3):
+        (tmp_path / f"neuron{n}").touch()
+
+    assert [cores(target, tmp_path) for target in ("trn1", "trn2")] == [6, 24]
+
+
+def test_each_process_has_one_core(runner):
+    assert [e["NEURON_RT_VISIBLE_CORES"] for e in runner.environments()] == [*"01234567"]
+
+
+@pytest.mark.parametrize("simulated", [Timeline(), Interpreter()], ids=lambda r: r.name)
+def test_the_runners_without_a_device(simulated):
+    (found,) = measured(simulated, TWO)
+
+    assert found.status == "ok"
+    assert (found.p50_ns is not None) == (simulated.name == "timeline")
+
+
+def test_the_interpreter_compares_every_output():
+    other = baseline_kernel(lambda x, y: (x + y, x * y + 1), "f32[128,64]", "f32[128,64]")
+
+    (found,) = measured(Interpreter(), other)
+
+    assert found.status == "wrong" and found.what.startswith("output 1 differs in ")
+
+
+def test_nan_and_infinity_are_values():
+    program = baseline_kernel(lambda x: x + x, "f32[2,2]")
+    case = case_of("a", program, program, 0.0)
+    special = np.array([[np.nan, np.inf], [-np.inf, 0]], np.float32)
+
+    case.expected[0][...] = special
+    assert wrong_output(case, [special]) is None
+    assert wrong_output(case, [np.abs(special)]) is not None
