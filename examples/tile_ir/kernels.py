@@ -7,17 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroncore.layout import Layout, Swizzle
 from tokenplan.tile_ir import TileKernel
 
-PLAIN = Swizzle()
 
-
-def gemm(m=256, n=256, k=256, tile=(128, 128, 64), dtype="f32", swizzle=PLAIN, **hints):
+def gemm(m=256, n=256, k=256, tile=(128, 128, 64), dtype="f32", layout=None, **hints):
     """c = a @ b, a tile of c per instance."""
     rows, columns, depth = tile
     kernel = TileKernel("gemm")
-    a = kernel.array("a", Layout.of((m, k), swizzle=swizzle), dtype)
+    a = kernel.array("a", layout or (m, k), dtype)
     b = kernel.array("b", (k, n), dtype)
     c = kernel.array("c", (m, n))
     i, j = kernel.grid("i", m // rows), kernel.grid("j", n // columns)
@@ -35,7 +32,7 @@ def gemm_reference(a, b, c):
     return {"c": a @ b}
 
 
-def attention(queries=128, keys=512, width=64, block=128, dtype="f32"):
+def attention(queries=128, keys=512, width=64, block=128, keys_block=128, dtype="f32"):
     """o = softmax(q kᵀ) v, block by block of keys with a running maximum."""
     kernel = TileKernel("attention")
     q, k, v = (kernel.array(name, (rows, width), dtype)
@@ -45,10 +42,12 @@ def attention(queries=128, keys=512, width=64, block=128, dtype="f32"):
     loaded = kernel.load(q, (i, 0), (block, width), name="load_q")
     most, total = kernel.full((block, 1), -1e30), kernel.full((block, 1), 0.0)
     weighted = kernel.full((block, width), 0.0)
-    with kernel.loop("j", keys // block) as j:
+    with kernel.loop("j", keys // keys_block) as j:
         most_in, total_in, sum_in = (kernel.carry(x) for x in (most, total, weighted))
-        key = kernel.compute("transpose", kernel.load(k, (j, 0), (block, width), name="load_k"))
-        scores = kernel.compute("mma", loaded, key, kernel.full((block, block), 0.0))
+        key = kernel.compute(
+            "transpose", kernel.load(k, (j, 0), (keys_block, width), name="load_k")
+        )
+        scores = kernel.compute("mma", loaded, key, kernel.full((block, keys_block), 0.0))
         now = kernel.compute("maxf", most_in, kernel.compute("max", scores, axis=1))
         scale = kernel.compute("exp", kernel.compute("subf", most_in, now))
         weights = kernel.compute("exp", kernel.compute("subf", scores, now))
@@ -57,7 +56,7 @@ def attention(queries=128, keys=512, width=64, block=128, dtype="f32"):
         total_out = kernel.update(
             total_in, kernel.compute("addf", kernel.compute("mulf", total_in, scale), sums)
         )
-        value = kernel.load(v, (j, 0), (block, width), name="load_v")
+        value = kernel.load(v, (j, 0), (keys_block, width), name="load_v")
         factor = weights if dtype == "f32" else kernel.compute("cast", weights, dtype=dtype)
         old = kernel.compute("mulf", sum_in, scale)
         sum_out = kernel.update(sum_in, kernel.compute("mma", factor, value, old))
@@ -131,6 +130,17 @@ def layernorm(rows=256, columns=512, tile=(64, 128)):
 def layernorm_reference(x, y):
     mean, variance = x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)
     return {"y": (x - mean) / np.sqrt(variance + 1e-5)}
+
+
+def gemm_choice(rows=128, columns=128, depth=64, latency=None):
+    """The matrix product of 1024 rows and columns in float16, for `tokenplan sweep`."""
+    hints = {} if latency is None else {"latency": latency}
+    return gemm(1024, 1024, 1024, (rows, columns, depth), "f16", **hints)
+
+
+def attention_choice(block=128, keys_block=128):
+    """Attention over 1024 keys in float16, for `tokenplan sweep`."""
+    return attention(1024, 1024, 64, block, keys_block, "f16")
 
 
 @dataclass(frozen=True)

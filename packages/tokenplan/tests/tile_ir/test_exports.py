@@ -1,6 +1,5 @@
 """Kernels exported by cuTile: read, explained, and written again with the tokens they need."""
 
-import importlib.util
 import re
 
 import numpy as np
@@ -13,20 +12,13 @@ from tokenplan.tile_ir.explained import explain
 from tokenplan.tile_ir.imported import imported, rewritten
 from tokenplan.tile_ir.orders import orders_of_kernel
 
-try:
-    HAS_CUTILE = importlib.util.find_spec("cuda.tile") is not None
-except ModuleNotFoundError:
-    HAS_CUTILE = False
-pytestmark = pytest.mark.skipif(
-    not HAS_CUTILE, reason="cuTile is not installed: pip install 'tokenplan[cutile]'"
-)
-
 TRIPS = 3
 NAMES = ("even_odd", "two_stores", "disjoint_store", "recurrence")
 each_export = pytest.mark.parametrize("name", NAMES)
 
 
 def export(name, trips=64):
+    pytest.importorskip("cuda.tile", reason="not installed: pip install 'tokenplan[cutile]'")
     from packages.tokenplan.tests.tile_ir import cutile
 
     return cutile.exported(name, trips)

@@ -5,9 +5,12 @@ from tokenplan.checker.command import add_options, main, run
 from tokenplan.checker.errors import PlanFileError, TooBigError
 from tokenplan.checker.findings import Finding
 from tokenplan.checker.reading import read_plan_file
+from tokenplan.checker.tile_blocks import Execution, ExecutionError
 
 __all__ = [
     "CheckOptions",
+    "Execution",
+    "ExecutionError",
     "Finding",
     "PlanFileError",
     "Report",

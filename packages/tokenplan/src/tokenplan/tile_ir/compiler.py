@@ -19,8 +19,6 @@ from neuroncore.errors import LaunchError
 TIME_LIMIT = 60.0
 """Seconds that a compilation may take."""
 INSTALL = "pip install 'tokenplan[tileir]'"
-TESTED = ("13.4", "13.5")
-"""Releases of the compiler with which results were compared."""
 
 
 class CompilerError(LaunchError):

@@ -106,10 +106,12 @@ class Funnel:
 
     def text(self) -> str:
         """One line: each stage with its count."""
-        stages = ("candidates", "illegal", "slow_path", "duplicate", "cached", "compiled", "failed",
-                  "not_evaluated")  # fmt: skip
-        counts = " -> ".join(f"{getattr(self, s)} {s.replace('_', ' ')}" for s in stages)
-        return f"{counts}; {self.seconds:.1f} s compiled, {self.seconds_saved:.1f} s saved"
+        return (
+            f"{self.candidates} candidates -> {self.illegal} illegal -> {self.slow_path} slow path "
+            f"-> {self.duplicate} duplicate -> {self.cached} cached -> {self.compiled} compiled -> "
+            f"{self.failed} failed -> {self.not_evaluated} not evaluated; {self.seconds:.1f} s "
+            f"compiled, {self.seconds_saved:.1f} s saved"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,193 @@
+"""Tile IR kernels: orders, barriers, layouts, verdicts and sweeps, judged by the real compiler.
+
+    python benchmarks/tile_ir.py [TABLE ...] [--cases 500]
+
+Tables: orders, targets, exports, layouts, verdicts, sweep. Without a name, every table but
+`verdicts` and `sweep`, which take minutes. Barriers, registers, shared memory and instructions are
+counted in the binary; milliseconds are CPU time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from runpy import run_path
+from time import process_time
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from packages.tokenplan.tests.tile_ir import kernels
+from packages.tokenplan.tests.tile_ir.access_cases import agreement, case
+
+from neuroncore.layout import Layout, Swizzle
+from neuroncore.timeline import estimate
+from tokenplan import analyse
+from tokenplan.neuroncore import schedule
+from tokenplan.tile_ir import (
+    TileKernel,
+    bytecode,
+    compiler,
+    emit,
+    explain_bytecode,
+    neuroncore_program,
+    orders_of,
+    total_orders,
+)
+from tokenplan.tile_ir.sweep import Store, sweep
+from tokenplan.tile_ir.verdicts import verdicts
+
+FOLDER = Path(__file__).parents[1] / "examples" / "tile_ir"
+TARGETS = ("sm_90", "sm_100")
+SEED = 27
+
+
+def found_kernels() -> dict[str, Callable[[], TileKernel]]:
+    """The streaming and litmus kernels of the tests, and the examples."""
+    streaming = (kernels.even_odd, kernels.two_stores, kernels.disjoint_store, kernels.recurrence)
+    litmus = {name: lambda name=name: kernels.litmus(name) for name in ("RAW", "WAR", "WAW")}
+    examples = run_path(str(FOLDER / "kernels.py"), run_name="tile_ir_kernels")
+    made = {name: example.make for name, example in examples["EXAMPLES"].items()}
+    made["gemm 1024³ f16"] = lambda: examples["gemm"](1024, 1024, 1024, dtype="f16")
+    return {make.__name__: make for make in streaming} | litmus | made
+
+
+def counted(data: bytes, target: str) -> str:
+    """Barriers, registers, shared memory and instructions of a binary."""
+    found = compiler.statistics(compiler.compile_bytecode(data, target).cubin)
+    return f"{found.barriers} / {found.registers} / {found.shared_bytes} / {found.total}"
+
+
+def orders_table() -> Iterator[str]:
+    """Each kernel under its orders and under the total order."""
+    yield (
+        "| kernel | tokens | analysis, ms | "
+        + " | ".join(
+            f"{t} needed, total: barriers / registers / shared / instructions" for t in TARGETS
+        )
+        + " |"
+    )
+    yield "|---|---|---|" + "---|" * len(TARGETS)
+    for name, make in found_kernels().items():
+        described = make().described()
+        orders_of(described)
+        began = process_time()
+        found = orders_of(described)
+        spent = (process_time() - began) * 1e3
+        chain = total_orders(found.kernel, len(described.grid))
+        both = [bytecode.write(emit(described, found.kernel, o)) for o in (found.kept, chain)]
+        cells = [", ".join(counted(data, target) for data in both) for target in TARGETS]
+        yield f"| {name} | {len(found.kept)} of {len(chain)} | {spent:.1f} | {' | '.join(cells)} |"
+
+
+def targets_table() -> Iterator[str]:
+    """The examples as NeuronCore programs: orders, waits of the plan, and time."""
+    examples = run_path(str(FOLDER / "kernels.py"), run_name="tile_ir_kernels")["EXAMPLES"]
+    yield "| kernel | Tile IR tokens | NeuronCore kept edges | waits | microseconds |"
+    yield "|---|---|---|---|---|"
+    for name, example in examples.items():
+        described = example.make().described()
+        program = neuroncore_program(described)
+        graph = analyse(program)
+        waits = len(schedule(graph, program).as_json()["waits"])
+        time = estimate(program).total_ns / 1e3
+        kept = len(graph.with_status("kept"))
+        yield f"| {name} | {len(orders_of(described).kept)} | {kept} | {waits} | {time:.1f} |"
+
+
+def exports_table() -> Iterator[str]:
+    """cuTile's exports with their own tokens and with the needed ones."""
+    from packages.tokenplan.tests.tile_ir import cutile
+
+    yield "| export | " + " | ".join(TARGETS) + " |"
+    yield "|---|" + "---|" * len(TARGETS)
+    for name in cutile.KERNELS:
+        data = cutile.exported(name)
+        _, new = explain_bytecode(data)
+        cells = [f"{counted(data, t)}, {counted(new, t)}" for t in TARGETS]
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def layouts_table() -> Iterator[str]:
+    """A matrix product on operands in several layouts: views, fallbacks and their cost."""
+    gemm = run_path(str(FOLDER / "kernels.py"), run_name="tile_ir_kernels")["gemm"]
+    layouts = {
+        "rows": Layout.of((1024, 1024)),
+        "tile-blocked": Layout((((8, 131072), (128, 64)), ((16, 8192), (64, 1)))),
+        "XOR of tile indices": Layout.of((1024, 1024), swizzle=Swizzle.xor(3, 6, 11)),
+        "XOR of rows": Layout.of((1024, 1024), swizzle=Swizzle.xor(3, 10, 3)),
+        "XOR inside the tile": Layout.of((1024, 1024), swizzle=Swizzle.xor(3, 3, 7)),
+    }
+    yield "| layout of a | access of a | obstacles to TMA | " + " | ".join(TARGETS) + " |"
+    yield "|---|---|---|" + "---|" * len(TARGETS)
+    for name, layout in layouts.items():
+        described = gemm(1024, 1024, 1024, dtype="f16", layout=layout).described()
+        found, verdict = orders_of(described), next(verdicts(described))
+        data = bytecode.write(emit(described, found.kernel, found.kept))
+        cells = " | ".join(counted(data, target) for target in TARGETS)
+        obstacles = ", ".join(verdict.obstacles) or "none"
+        yield f"| {name} | {verdict.view.kind} | {obstacles} | {cells} |"
+
+
+def verdicts_table(cases: int) -> Iterator[str]:
+    """Agreement with the compiler's remarks on a generated grid."""
+    differing = [text for n in range(cases) if (text := agreement(case(random.Random(n)), n))]
+    yield f"{cases - len(differing)} of {cases} cases agree (seeds 0 to {cases - 1}, sm_90)"
+    yield from (f"- {text}" for text in differing)
+
+
+def sweep_table() -> Iterator[str]:
+    """How many compilations find the best of all, by the order in which they are made."""
+    found = run_path(str(FOLDER / "kernels.py"), run_name="tile_ir_kernels")
+    spaces = {
+        "gemm": (found["gemm_choice"], {"rows": (64, 128, 256), "columns": (64, 128, 256),
+                                        "depth": (32, 64, 128)}),
+        "attention": (found["attention_choice"], {"block": (32, 64, 128, 256),
+                                                  "keys_block": (32, 64, 128, 256)}),
+    }  # fmt: skip
+    yield "| kernel | candidates | best after, model | random | exhaustive | funnel |"
+    yield "|---|---|---|---|---|---|"
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (make, space) in spaces.items():
+            store = Store(Path(folder) / f"{name}.sqlite")
+            every = sweep(make, space, store, ordering="exhaustive", limit=60)
+            least = min(every.curve())
+            cells = []
+            for ordering in ("model", "random", "exhaustive"):
+                curve = sweep(make, space, store, ordering=ordering).curve()
+                cells.append(str(curve.index(least) + 1))
+            text = every.funnel.text()
+            yield f"| {name} | {every.funnel.candidates} | {' | '.join(cells)} | {text} |"
+
+
+TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "orders": orders_table,
+    "targets": targets_table,
+    "exports": exports_table,
+    "layouts": layouts_table,
+    "sweep": sweep_table,
+}
+
+
+def main() -> None:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, "verdicts", []])
+    parser.add_argument("--cases", type=int, default=500)
+    given = parser.parse_args()
+    absent = compiler.missing("tileiras", "nvdisasm", "cuobjdump")
+    if absent:
+        sys.exit(absent)
+    print(f"tileiras {compiler.version()}")
+    for name in given.tables or ("orders", "targets", "exports", "layouts"):
+        table = verdicts_table(given.cases) if name == "verdicts" else TABLES[name]()
+        print(f"\n{name}\n")
+        for line in table:
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

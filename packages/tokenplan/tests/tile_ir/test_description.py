@@ -1,0 +1,73 @@
+"""Descriptions that break a rule of Tile IR, by the name of the access; memory orders."""
+
+import pytest
+
+from tokenplan.tile_ir import DescriptionError, Order, TileKernel, orders_of
+
+
+@pytest.mark.parametrize(
+    ("tile", "options", "message"),
+    [
+        ((48, 64), {}, "load: extents of a tile are powers of two"),
+        ((64,), {}, "load: array a has 2 dimensions"),
+        (
+            (64, 64),
+            {"order": "release", "scope": "device"},
+            "load: a load cannot have order 'release'",
+        ),
+        ((64, 64), {"order": "weak", "scope": "device"}, "load: order weak with scope device"),
+        ((64, 64), {"order": "acquire"}, "load: order acquire with scope None"),
+        ((64, 64), {"hints": {"latencyy": 3}}, "load: unknown hint latencyy"),
+        ((64, 64), {"hints": {"latency": 11}}, r"load: latency is one of \[1, 2, 3"),
+        ((64, 64), {"padding": "one"}, "load: unknown padding 'one'"),
+    ],
+)
+def test_a_mistake_is_named(tile, options, message):
+    kernel = TileKernel("mistakes")
+    a = kernel.array("a", (256, 64))
+
+    with pytest.raises(DescriptionError, match=message):
+        kernel.load(a, (0, 0), tile, **options)
+
+
+def test_unknown_kernel_hints_dtypes_and_operations_are_named():
+    with pytest.raises(DescriptionError, match="the kernel: unknown hint occupance"):
+        TileKernel("k", occupance=2)
+    kernel = TileKernel("k", occupancy=2)
+    with pytest.raises(DescriptionError, match="unknown dtype 'f17'"):
+        kernel.array("a", (4,), "f17")
+    with pytest.raises(DescriptionError, match="unknown operation expp"):
+        kernel.compute("expp", kernel.full((4, 4), 1.0))
+
+
+def fenced(store_order="weak", load_order="weak"):
+    """A store to a, then a load of b, twice."""
+    kernel = TileKernel("fenced")
+    a, b = kernel.array("a", (64, 64)), kernel.array("b", (64, 64))
+    scope = {"weak": None}
+    with kernel.loop("k", 2):
+        kernel.store(a, (0, 0), kernel.full((64, 64), 1.0), order=store_order,
+                     scope=scope.get(store_order, "device"))  # fmt: skip
+        kernel.load(b, (0, 0), (64, 64), order=load_order, scope=scope.get(load_order, "device"))
+    return orders_of(kernel.described())
+
+
+def test_a_release_waits_for_all_before_it_and_an_acquire_precedes_all_after_it():
+    own = Order("store", "store", "k", 1)
+
+    assert set(fenced().kept) == {own}
+    assert Order("load", "store", "k", 1) in fenced("release").needed
+    assert Order("store", "load") not in fenced("release").needed
+    assert Order("load", "store", "k", 1) in fenced("weak", "acquire").needed
+
+
+def test_arrays_of_one_alias_group_stay_in_order():
+    kernel = TileKernel("aliases")
+    a = kernel.array("a", (64, 64), alias_group="g")
+    b = kernel.array("b", (64, 64), alias_group="g")
+    kernel.store(a, (0, 0), kernel.full((64, 64), 1.0))
+    kernel.load(b, (0, 0), (64, 64))
+    found = orders_of(kernel.described())
+
+    assert found.kept == (Order("store", "load"),)
+    assert [d.code for d in found.graph.diagnostics] == ["W6"]

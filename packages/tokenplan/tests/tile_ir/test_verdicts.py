@@ -1,0 +1,69 @@
+"""Verdicts on accesses: what the compiler reports of them, and code W4."""
+
+import random
+
+import pytest
+from packages.tokenplan.tests.tile_ir.access_cases import agreement, case
+from packages.tokenplan.tests.tile_ir.examples import gemm
+from packages.tokenplan.tests.tile_ir.random_kernels import random_kernel
+
+from tokenplan.report import explained, plan_file
+from tokenplan.tile_ir import TileKernel, bytecode, emit, orders_of
+from tokenplan.tile_ir.verdicts import verdicts
+
+QUICK, ALL, SHARE = 30, 500, 0.98
+COMPILED, ALL_COMPILED = 50, 2_000
+
+
+def test_the_compiler_reports_what_is_predicted(tileiras):
+    differing = [text for n in range(QUICK) if (text := agreement(case(random.Random(n)), n))]
+
+    assert len(differing) <= QUICK * (1 - SHARE), differing
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(3600)
+def test_the_compiler_reports_what_is_predicted_of_a_large_grid(tileiras):
+    differing = [text for n in range(ALL) if (text := agreement(case(random.Random(n)), n))]
+
+    assert len(differing) <= ALL * (1 - SHARE), differing
+
+
+def compile_random(tileiras, seeds):
+    for seed in seeds:
+        found = orders_of(random_kernel(seed).described())
+        module = emit(found.described, found.kernel, found.kept)
+        data = bytecode.write(module)
+        assert bytecode.read(data) == module, seed
+        assert tileiras.compile_bytecode(data, "sm_90").cubin, seed
+
+
+def test_the_compiler_accepts_random_kernels(tileiras):
+    compile_random(tileiras, range(COMPILED))
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(3600)
+def test_the_compiler_accepts_many_random_kernels(tileiras):
+    compile_random(tileiras, range(ALL_COMPILED))
+
+
+def test_w4_names_the_access_and_the_reason_in_report_and_plan():
+    kernel = TileKernel("odd_rows")
+    a = kernel.array("a", (256, 64), "f16", strides=(66, 1), alignment=8)
+    kernel.load(a, (0, 0), (64, 64))
+    graph = orders_of(kernel.described()).graph
+    (found,) = [d for d in graph.diagnostics if d.code == "W4"]
+
+    assert found.text == (
+        "load of a (partition_view of 2 dimensions) cannot use TMA: base pointer not 16-byte "
+        "aligned, stride not 16-byte aligned"
+    )
+    assert found.text in plan_file.write(graph)
+    assert "cannot use TMA" in " ".join(explained(graph).split())
+
+
+def test_a_target_without_tma_is_the_reason():
+    assert [v.obstacles for v in verdicts(gemm().described())] == [(), (), ()]
+    older = {v.obstacles for v in verdicts(gemm().described(), "sm_80")}
+    assert older == {("no TMA before sm_90",)}
