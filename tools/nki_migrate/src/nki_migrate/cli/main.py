@@ -23,6 +23,7 @@ from nki_migrate.cli.commands import (
 )
 from nki_migrate.cli.migrate import migrate
 from nki_migrate.cli.options import add_inputs, add_migration_options
+from nki_migrate.cli.pull_request import pull_request
 from nki_migrate.cli.verify import add_verify, verify
 from nki_migrate.facts.observed import FactsError
 from nki_migrate.settings.request import ConfigError
@@ -33,6 +34,7 @@ examples:
   nki-migrate check kernels/
   nki-migrate diff softmax.py | git apply
   nki-migrate fix kernels/ --to 0.7 --verify --output-dir migrated
+  nki-migrate pr .
   nki-migrate detect kernels/
   nki-migrate rules --output-format md > docs/rules.md
   nki-migrate explain NKI1131
@@ -48,6 +50,8 @@ COMMANDS = (
     Command("diff", "findings on stderr, a unified diff on stdout; write nothing",
             add_migration_options, partial(migrate, "diff")),
     Command("fix", "write the migrated files", add_migration_options, partial(migrate, "fix")),
+    Command("pr", "migrate a folder in place; write a report in Markdown and tests that compare "
+            "old and new, into its folder nki_migration", add_migration_options, pull_request),
     Command("detect", "one line per kernel: the NKI version it is written for (0.1/2.20: outputs "
             "are parameters; 0.1, 0.2 … 0.7, mixed, unknown), and why", add_inputs, detect),
     Command("rules", "every rule: id, step, class, safety, title; md: the pages of all",

@@ -39,13 +39,31 @@ MANY = 8
 def migrate(command: Mode, given: argparse.Namespace) -> int:
     """The commands `check`, `diff` and `fix`."""
     mode = _mode(command, given)
-    chosen = Chosen(
+    chosen = chosen_by(given)
+    _, results, rows = migrated(mode, given, chosen)
+    code = _code(mode, results, rows, given)
+    _report(mode, chosen, given, results, rows, code)
+    write_report("nki-migrate", given.report, _results, results, rows)
+    if given.verify and not rows:
+        nothing_to_verify(given.cases)
+    return code
+
+
+def chosen_by(given: argparse.Namespace) -> Chosen:
+    """What the options of a command line say."""
+    return Chosen(
         given.source, given.target, split_ids(given.select), split_ids(given.extend_select),
         split_ids(given.ignore), given.unsafe_fixes, given.nl, given.block_dims, given.todo,
         given.all_or_nothing, given.step, assumptions_from(given.assume, given.assume_file),
         _parts(given.exclude), _parts(given.extend_exclude) or (), not given.no_gitignore,
         only_config(given.config, given.isolated),
     )  # fmt: skip
+
+
+def migrated(
+    mode: Mode, given: argparse.Namespace, chosen: Chosen
+) -> tuple[Inputs, list[FileResult], list[Row] | None]:
+    """What was read, what became of it (written by `fix`), and with `--verify` what runs showed."""
     checking = given.self_check
     if checking is None:
         checking = os.environ.get("CI", "").lower() == "true"
@@ -64,13 +82,7 @@ def migrate(command: Mode, given: argparse.Namespace) -> int:
         rows = None
         if given.verify:
             rows = verify_results(inputs.inputs, results, given.cases, runs, seen)
-    results = judged(results, rows)
-    code = _code(mode, results, rows, given)
-    _report(mode, chosen, given, results, rows, code)
-    write_report("nki-migrate", given.report, _results, results, rows)
-    if given.verify and not rows:
-        nothing_to_verify(given.cases)
-    return code
+    return inputs, judged(results, rows), rows
 
 
 def _results(results: Sequence[FileResult], rows: Sequence[Row] | None) -> dict[str, Any]:

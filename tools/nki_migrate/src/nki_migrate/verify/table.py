@@ -81,6 +81,12 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
+def cells_of(row: Row) -> tuple[str, str, str]:
+    """How many runs, and the largest errors against the reference and the old kernel."""
+    _, runs, _, _, reference, old, _ = _cells(row)
+    return runs, reference, old
+
+
 def _equal(verdict: Verdict) -> str:
     if verdict.unchanged_since is not None:
         return f"yes, unchanged since {verdict.unchanged_since}"
