@@ -51,11 +51,16 @@ HEAD = (
 )
 
 
+def compiled(workload: Workload) -> nkigen_lite.Compiled:
+    """The workload's kernel."""
+    return nkigen_lite.compile(workload.function, *workload.specs, in_place=workload.in_place)
+
+
 def row(workload: Workload) -> str:
     """One line of the table, or why there is none."""
     began = time.process_time()
     try:
-        kernel = nkigen_lite.compile(workload.function, *workload.specs)
+        kernel = compiled(workload)
     except KernelError as error:
         return f"| {workload.name} | not lowered: {str(error).splitlines()[0]} |"
     assert kernel.source
@@ -93,7 +98,7 @@ def page(peer: dict[str, str]) -> str:
         "| predicted µs |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]  # fmt: skip
     for workload in WORKLOADS:
-        stats = nkigen_lite.compile(workload.function, *workload.specs).stats
+        stats = compiled(workload).stats
         theirs = peer.get(workload.name, "–, –").split(", ")
         cells = (
             workload.name, f"{stats.instructions:,}", f"{workload.at_most[0]:,}",

@@ -85,8 +85,8 @@ def main(names: list[str]) -> int:
 
 def _zeros(spec: str) -> np.ndarray:
     dtype, _, shape = spec.rstrip("]").partition("[")
-    kind = {"f32": np.float32, "bf16": ml_dtypes.bfloat16}[dtype]
-    return np.zeros([int(n) for n in shape.split(",")], kind)
+    kind = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "i32": np.int32}[dtype]
+    return np.zeros([int(n) for n in shape.split(",") if n], kind)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from nkigen_lite.numpy_extras import conv2d, conv3d, topk
+
 
 def softmax(x: Any) -> Any:
     e = np.exp(x - np.max(x, axis=-1, keepdims=True))
@@ -53,6 +55,34 @@ def strided(x: Any) -> Any:
     return x[:, :, 0:27:2, 0:27:2]
 
 
+def convolution(x: Any, w: Any, b: Any) -> Any:
+    return conv2d(x, w, b, padding=1)
+
+
+def convolution_last(x: Any, w: Any, b: Any) -> Any:
+    return conv2d(x, w, b, padding=1, layout="NHWC")
+
+
+def depthwise(x: Any, w: Any) -> Any:
+    return conv2d(x, w, padding=1, groups=256)
+
+
+def patches(x: Any, w: Any) -> Any:
+    return conv3d(x, w, strides=(2, 16, 16))
+
+
+def top_8(x: Any) -> Any:
+    return topk(x, 8, has_nan=False)
+
+
+def embedding(table: Any, tokens: Any) -> Any:
+    return np.take(table, tokens, 0)
+
+
+def cache_write(cache: Any, position: Any, new: Any) -> None:
+    cache[:, position] = new
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A function on arrays of these specs; bounds and least are (instructions, HBM MiB)."""
@@ -62,6 +92,7 @@ class Workload:
     specs: tuple[str, ...]
     at_most: tuple[int, float]
     least: tuple[int, float]
+    in_place: bool = False
 
 
 WORKLOADS = (
@@ -84,4 +115,27 @@ WORKLOADS = (
         "weight transpose", weight_transpose, ("f32[1152, 3, 2, 16, 16]",), (30, 13.6), (27, 13.5)
     ),
     Workload("strided slice", strided, ("f32[1, 16, 32, 32]",), (3, 0.08), (1, 0.024)),
+    Workload(
+        "conv2d NCHW", convolution, ("f32[1, 64, 56, 56]", "f32[64, 64, 3, 3]", "f32[64]"),
+        (100, 2.0), (86, 1.672),
+    ),
+    Workload(
+        "conv2d NHWC", convolution_last, ("f32[1, 56, 56, 64]", "f32[64, 64, 3, 3]", "f32[64]"),
+        (165, 4.8), (86, 1.672),
+    ),
+    Workload(
+        "depthwise conv2d", depthwise, ("f32[1, 256, 56, 56]", "f32[256, 1, 3, 3]"), (80, 6.5),
+        (28, 6.134),
+    ),
+    Workload(
+        "conv3d of patches", patches, ("f32[64, 3, 2, 16, 16]", "f32[1152, 3, 2, 16, 16]"),
+        (198, 7.5), (191, 7.406),
+    ),
+    Workload("top 8", top_8, ("f32[1024, 4096]",), (40, 16.2), (40, 16.063)),
+    Workload("sort", np.sort, ("f32[128, 1024]",), (280, 1.1), (211, 1.0)),
+    Workload("embedding", embedding, ("bf16[128256, 4096]", "i32[2048]"), (40, 33.0), (33, 32.008)),
+    Workload(
+        "cache write", cache_write, ("bf16[32, 2048, 128]", "i32[]", "bf16[32, 128]"), (8, 0.1),
+        (2, 0.016), in_place=True,
+    ),
 )  # fmt: skip

@@ -10,16 +10,16 @@ import nki.language as nl
 
 
 @nki.jit
-def attention(x0, x1, x2):
+def attention(q, k, v):
     """Program attention, for trn2, NKI 0.7.
 
-    x0: (4, 256, 64), float32
-    x1: (4, 256, 64), float32
-    x2: (4, 256, 64), float32
+    q: (4, 256, 64), float32
+    k: (4, 256, 64), float32
+    v: (4, 256, 64), float32
     """
-    assert x0.shape == (4, 256, 64)
-    assert x1.shape == (4, 256, 64)
-    assert x2.shape == (4, 256, 64)
+    assert q.shape == (4, 256, 64)
+    assert k.shape == (4, 256, 64)
+    assert v.shape == (4, 256, 64)
     iota_in_hbm = nl.ndarray((256,), dtype=nl.float32, buffer=nl.private_hbm)
     row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
     nisa.iota(row, [[1, 256]])  # from attention.py:16
@@ -69,32 +69,32 @@ def attention(x0, x1, x2):
     out = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.shared_hbm)
     for batch in range(2):
         transposed_rows = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
-        x0_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
+        q_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
-            x0_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
-            x0.ap(pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch),
+            q_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
+            q.ap(pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch),
         )
         transposed = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(transposed[:, 0, :], x0_tile[:, 0, :])
-        nisa.nc_transpose(transposed[:, 1, :], x0_tile[:, 1, :])
+        nisa.nc_transpose(transposed[:, 0, :], q_tile[:, 0, :])
+        nisa.nc_transpose(transposed[:, 1, :], q_tile[:, 1, :])
         nisa.tensor_copy(
             transposed_rows.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0),
             transposed,
         )
         right = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
-        x1_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
+        k_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
-            x1_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
-            x1.ap(pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch),
+            k_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
+            k.ap(pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch),
         )
         transposed_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(transposed_2[:, 0, :], x1_tile[:, 0, :])
-        nisa.nc_transpose(transposed_2[:, 1, :], x1_tile[:, 1, :])
+        nisa.nc_transpose(transposed_2[:, 0, :], k_tile[:, 0, :])
+        nisa.nc_transpose(transposed_2[:, 1, :], k_tile[:, 1, :])
         nisa.tensor_copy(right.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0), transposed_2)
         right_2 = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             right_2.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
-            x2.ap(pattern=[[64, 128], [16384, 2], [8192, 2], [1, 64]], offset=32768*batch),
+            v.ap(pattern=[[64, 128], [16384, 2], [8192, 2], [1, 64]], offset=32768*batch),
         )
         product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(product[:, 0:256], transposed_rows[0:64, 0, 0:128], moving=right[0:64, 0, :])
@@ -190,17 +190,17 @@ def attention(x0, x1, x2):
             transposed_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
         product_3 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
-        for k in range(2):
+        for k_2 in range(2):
             nisa.nc_matmul(
                 product_3[:, 0:64],
-                transposed_rows_2[:, k, 0:128],
-                moving=right_2[:, k, :],
+                transposed_rows_2[:, k_2, 0:128],
+                moving=right_2[:, k_2, :],
             )
-        for k in range(2):
+        for k_2 in range(2):
             nisa.nc_matmul(
                 product_3[:, 64:128],
-                transposed_rows_2[:, k, 128:256],
-                moving=right_2[:, k, :],
+                transposed_rows_2[:, k_2, 128:256],
+                moving=right_2[:, k_2, :],
             )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
@@ -282,17 +282,17 @@ def attention(x0, x1, x2):
             transposed_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
         product_4 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
-        for k in range(2):
+        for k_2 in range(2):
             nisa.nc_matmul(
                 product_4[:, 0:64],
-                transposed_rows_3[:, k, 0:128],
-                moving=right_2[:, k + 2, :],
+                transposed_rows_3[:, k_2, 0:128],
+                moving=right_2[:, k_2 + 2, :],
             )
-        for k in range(2):
+        for k_2 in range(2):
             nisa.nc_matmul(
                 product_4[:, 64:128],
-                transposed_rows_3[:, k, 128:256],
-                moving=right_2[:, k + 2, :],
+                transposed_rows_3[:, k_2, 128:256],
+                moving=right_2[:, k_2 + 2, :],
             )
         multiply_tile = nl.ndarray(  # from attention.py:16
             (128, 2, 64),

@@ -10,43 +10,43 @@ import nki.language as nl
 
 
 @nki.jit
-def layernorm(x0, x1, x2):
+def layernorm(x, weight, bias):
     """Program layernorm, for trn2, NKI 0.7.
 
-    x0: (512, 1024), float32
-    x1: (1024,), float32
-    x2: (1024,), float32
+    x: (512, 1024), float32
+    weight: (1024,), float32
+    bias: (1024,), float32
     """
-    assert x0.shape == (512, 1024)
-    assert x1.shape == (1024,)
-    assert x2.shape == (1024,)
+    assert x.shape == (512, 1024)
+    assert weight.shape == (1024,)
+    assert bias.shape == (1024,)
     out = nl.ndarray((512, 1024), dtype=nl.float32, buffer=nl.shared_hbm)
-    x1_rows = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf)
-    x1_row = nl.ndarray((1, 1024), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x1_row, x1.ap(pattern=[[1024, 1], [1, 1024]], offset=0))
+    weight_rows = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf)
+    weight_row = nl.ndarray((1, 1024), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(weight_row, weight.ap(pattern=[[1024, 1], [1, 1024]], offset=0))
     ones = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
     nisa.memset(ones, 1.0)
     copies = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies[:, 0:512], ones, moving=x1_row[:, 0:512])
-    nisa.nc_matmul(copies[:, 512:1024], ones, moving=x1_row[:, 512:1024])
-    nisa.tensor_copy(x1_rows, copies)
-    x2_rows = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf)
-    x2_row = nl.ndarray((1, 1024), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x2_row, x2.ap(pattern=[[1024, 1], [1, 1024]], offset=0))
+    nisa.nc_matmul(copies[:, 0:512], ones, moving=weight_row[:, 0:512])
+    nisa.nc_matmul(copies[:, 512:1024], ones, moving=weight_row[:, 512:1024])
+    nisa.tensor_copy(weight_rows, copies)
+    bias_rows = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf)
+    bias_row = nl.ndarray((1, 1024), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(bias_row, bias.ap(pattern=[[1024, 1], [1, 1024]], offset=0))
     ones_2 = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
     nisa.memset(ones_2, 1.0)
     copies_2 = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies_2[:, 0:512], ones_2, moving=x2_row[:, 0:512])
-    nisa.nc_matmul(copies_2[:, 512:1024], ones_2, moving=x2_row[:, 512:1024])
-    nisa.tensor_copy(x2_rows, copies_2)
-    x0_tile = nl.ndarray((128, 2, 1024), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x0_tile, x0.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=0))
-    x0_tile_2 = nl.ndarray((128, 2, 1024), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x0_tile_2, x0.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=262144))
+    nisa.nc_matmul(copies_2[:, 0:512], ones_2, moving=bias_row[:, 0:512])
+    nisa.nc_matmul(copies_2[:, 512:1024], ones_2, moving=bias_row[:, 512:1024])
+    nisa.tensor_copy(bias_rows, copies_2)
+    x_tile = nl.ndarray((128, 2, 1024), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x_tile, x.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=0))
+    x_tile_2 = nl.ndarray((128, 2, 1024), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x_tile_2, x.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=262144))
     add_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from layernorm.py:8
-    nisa.tensor_reduce(add_of_rows, nl.add, data=x0_tile, axis=(2,))  # from layernorm.py:8
+    nisa.tensor_reduce(add_of_rows, nl.add, data=x_tile, axis=(2,))  # from layernorm.py:8
     add_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from layernorm.py:8
-    nisa.tensor_reduce(add_of_rows_2, nl.add, data=x0_tile_2, axis=(2,))  # from layernorm.py:8
+    nisa.tensor_reduce(add_of_rows_2, nl.add, data=x_tile_2, axis=(2,))  # from layernorm.py:8
     nisa.tensor_scalar(  # from layernorm.py:8
         add_of_rows,
         add_of_rows,
@@ -60,26 +60,26 @@ def layernorm(x0, x1, x2):
         operand0=0.0009765625,
     )
     nisa.tensor_scalar(  # from layernorm.py:9
-        x0_tile[:, 0, :],
-        x0_tile[:, 0, :],
+        x_tile[:, 0, :],
+        x_tile[:, 0, :],
         op0=nl.subtract,
         operand0=add_of_rows[:, 0:1],
     )
     nisa.tensor_scalar(  # from layernorm.py:9
-        x0_tile[:, 1, :],
-        x0_tile[:, 1, :],
+        x_tile[:, 1, :],
+        x_tile[:, 1, :],
         op0=nl.subtract,
         operand0=add_of_rows[:, 1:2],
     )
     nisa.tensor_scalar(  # from layernorm.py:9
-        x0_tile_2[:, 0, :],
-        x0_tile_2[:, 0, :],
+        x_tile_2[:, 0, :],
+        x_tile_2[:, 0, :],
         op0=nl.subtract,
         operand0=add_of_rows_2[:, 0:1],
     )
     nisa.tensor_scalar(  # from layernorm.py:9
-        x0_tile_2[:, 1, :],
-        x0_tile_2[:, 1, :],
+        x_tile_2[:, 1, :],
+        x_tile_2[:, 1, :],
         op0=nl.subtract,
         operand0=add_of_rows_2[:, 1:2],
     )
@@ -91,7 +91,7 @@ def layernorm(x0, x1, x2):
     nisa.activation(  # from layernorm.py:9
         square_tile[:, 0, :],
         nl.square,
-        data=x0_tile[:, 0, :],
+        data=x_tile[:, 0, :],
         reduce_op=nl.add,
         reduce_res=add_of_rows[:, 0:1],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -99,7 +99,7 @@ def layernorm(x0, x1, x2):
     nisa.activation(  # from layernorm.py:9
         square_tile[:, 1, :],
         nl.square,
-        data=x0_tile[:, 1, :],
+        data=x_tile[:, 1, :],
         reduce_op=nl.add,
         reduce_res=add_of_rows[:, 1:2],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -112,7 +112,7 @@ def layernorm(x0, x1, x2):
     nisa.activation(  # from layernorm.py:9
         square_tile_2[:, 0, :],
         nl.square,
-        data=x0_tile_2[:, 0, :],
+        data=x_tile_2[:, 0, :],
         reduce_op=nl.add,
         reduce_res=add_of_rows_2[:, 0:1],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -120,7 +120,7 @@ def layernorm(x0, x1, x2):
     nisa.activation(  # from layernorm.py:9
         square_tile_2[:, 1, :],
         nl.square,
-        data=x0_tile_2[:, 1, :],
+        data=x_tile_2[:, 1, :],
         reduce_op=nl.add,
         reduce_res=add_of_rows_2[:, 1:2],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -140,49 +140,49 @@ def layernorm(x0, x1, x2):
         scale=0.0009765625,
     )
     nisa.scalar_tensor_tensor(  # from layernorm.py:10
-        x0_tile[:, 0, :],
-        x0_tile[:, 0, :],
+        x_tile[:, 0, :],
+        x_tile[:, 0, :],
         op0=nl.multiply,
         operand0=add_of_rows[:, 0:1],
         op1=nl.multiply,
-        operand1=x1_rows,
+        operand1=weight_rows,
     )
     nisa.scalar_tensor_tensor(  # from layernorm.py:10
-        x0_tile[:, 1, :],
-        x0_tile[:, 1, :],
+        x_tile[:, 1, :],
+        x_tile[:, 1, :],
         op0=nl.multiply,
         operand0=add_of_rows[:, 1:2],
         op1=nl.multiply,
-        operand1=x1_rows,
+        operand1=weight_rows,
     )
     nisa.scalar_tensor_tensor(  # from layernorm.py:10
-        x0_tile_2[:, 0, :],
-        x0_tile_2[:, 0, :],
+        x_tile_2[:, 0, :],
+        x_tile_2[:, 0, :],
         op0=nl.multiply,
         operand0=add_of_rows_2[:, 0:1],
         op1=nl.multiply,
-        operand1=x1_rows,
+        operand1=weight_rows,
     )
     nisa.scalar_tensor_tensor(  # from layernorm.py:10
-        x0_tile_2[:, 1, :],
-        x0_tile_2[:, 1, :],
+        x_tile_2[:, 1, :],
+        x_tile_2[:, 1, :],
         op0=nl.multiply,
         operand0=add_of_rows_2[:, 1:2],
         op1=nl.multiply,
-        operand1=x1_rows,
+        operand1=weight_rows,
     )
     nisa.tensor_tensor(  # from layernorm.py:10
-        x0_tile,
-        x0_tile,
-        data2=x2_rows.ap(pattern=[[1024, 128], [0, 2], [1, 1024]], offset=0),
+        x_tile,
+        x_tile,
+        data2=bias_rows.ap(pattern=[[1024, 128], [0, 2], [1, 1024]], offset=0),
         op=nl.add,
     )
-    nisa.dma_copy(out.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=0), x0_tile)
+    nisa.dma_copy(out.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=0), x_tile)
     nisa.tensor_tensor(  # from layernorm.py:10
-        x0_tile_2,
-        x0_tile_2,
-        data2=x2_rows.ap(pattern=[[1024, 128], [0, 2], [1, 1024]], offset=0),
+        x_tile_2,
+        x_tile_2,
+        data2=bias_rows.ap(pattern=[[1024, 128], [0, 2], [1, 1024]], offset=0),
         op=nl.add,
     )
-    nisa.dma_copy(out.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=262144), x0_tile_2)
+    nisa.dma_copy(out.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=262144), x_tile_2)
     return out

@@ -11,42 +11,45 @@ import nki.language as nl
 
 
 @nki.jit
-def mlp(x0, x1, x2, x3):
+def mlp(x, gate, up, down):
     """Program mlp, for trn2, NKI 0.7.
 
-    x0: (256, 512), float32
-    x1: (512, 1024), float32
-    x2: (512, 1024), float32
-    x3: (1024, 512), float32
+    x: (256, 512), float32
+    gate: (512, 1024), float32
+    up: (512, 1024), float32
+    down: (1024, 512), float32
     """
-    assert x0.shape == (256, 512)
-    assert x1.shape == (512, 1024)
-    assert x2.shape == (512, 1024)
-    assert x3.shape == (1024, 512)
+    assert x.shape == (256, 512)
+    assert gate.shape == (512, 1024)
+    assert up.shape == (512, 1024)
+    assert down.shape == (1024, 512)
     kept = nl.ndarray((128, 8, 256), dtype=nl.float32, buffer=nl.sbuf)
     left = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
-    x0_tile = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x0_tile, x0.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0))
+    x_tile = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x_tile, x.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0))
     transposed = nl.ndarray((128, 8, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(transposed[:, 0, :], x0_tile[:, 0, 0:128])
-    nisa.nc_transpose(transposed[:, 1, :], x0_tile[:, 1, 0:128])
-    nisa.nc_transpose(transposed[:, 2, :], x0_tile[:, 0, 128:256])
-    nisa.nc_transpose(transposed[:, 3, :], x0_tile[:, 1, 128:256])
-    nisa.nc_transpose(transposed[:, 4, :], x0_tile[:, 0, 256:384])
-    nisa.nc_transpose(transposed[:, 5, :], x0_tile[:, 1, 256:384])
-    nisa.nc_transpose(transposed[:, 6, :], x0_tile[:, 0, 384:512])
-    nisa.nc_transpose(transposed[:, 7, :], x0_tile[:, 1, 384:512])
+    nisa.nc_transpose(transposed[:, 0, :], x_tile[:, 0, 0:128])
+    nisa.nc_transpose(transposed[:, 1, :], x_tile[:, 1, 0:128])
+    nisa.nc_transpose(transposed[:, 2, :], x_tile[:, 0, 128:256])
+    nisa.nc_transpose(transposed[:, 3, :], x_tile[:, 1, 128:256])
+    nisa.nc_transpose(transposed[:, 4, :], x_tile[:, 0, 256:384])
+    nisa.nc_transpose(transposed[:, 5, :], x_tile[:, 1, 256:384])
+    nisa.nc_transpose(transposed[:, 6, :], x_tile[:, 0, 384:512])
+    nisa.nc_transpose(transposed[:, 7, :], x_tile[:, 1, 384:512])
     nisa.tensor_copy(
         left.ap(pattern=[[1024, 128], [256, 4], [1, 2], [2, 128]], offset=0),
         transposed.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
     )
     for block in range(2):
         right = nl.ndarray((128, 4, 512), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(right, x1.ap(pattern=[[1024, 128], [131072, 4], [1, 512]], offset=512*block))
+        nisa.dma_copy(
+            right,
+            gate.ap(pattern=[[1024, 128], [131072, 4], [1, 512]], offset=512*block),
+        )
         right_2 = nl.ndarray((128, 4, 512), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             right_2,
-            x2.ap(pattern=[[1024, 128], [131072, 4], [1, 512]], offset=512*block),
+            up.ap(pattern=[[1024, 128], [131072, 4], [1, 512]], offset=512*block),
         )
         for column in range(4):
             product = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:8
@@ -76,7 +79,7 @@ def mlp(x0, x1, x2, x3):
     for k in range(2):
         nisa.dma_copy(
             right_3[:, 4*k : 4*k + 4, :],
-            x3.ap(pattern=[[512, 128], [65536, 4], [1, 512]], offset=262144*k),
+            down.ap(pattern=[[512, 128], [65536, 4], [1, 512]], offset=262144*k),
         )
     for row in range(2):
         out_tile = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)

@@ -11,19 +11,19 @@ import numpy as np
 
 
 @nki.jit
-def positions(x0):
+def positions(x):
     """Program positions, for trn2, NKI 0.7.
 
-    x0: (4, 128, 32), float32
+    x: (4, 128, 32), float32
     CONSTANT, behind the kernel: (128, 16), float32
     CONSTANT_2, behind the kernel: (128, 16), float32
     """
-    assert x0.shape == (4, 128, 32)
+    assert x.shape == (4, 128, 32)
     constant = nl.shared_constant(CONSTANT)  # from positions.py:12
     constant_2 = nl.shared_constant(CONSTANT_2)  # from positions.py:12
     out = nl.ndarray((4, 128, 32), dtype=nl.float32, buffer=nl.shared_hbm)
-    x0_tile = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x0_tile, x0.ap(pattern=[[32, 128], [4096, 4], [1, 32]], offset=0))
+    x_tile = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x_tile, x.ap(pattern=[[32, 128], [4096, 4], [1, 32]], offset=0))
     constant_tile = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(constant_tile, constant)
     constant_2_tile = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.sbuf)
@@ -36,7 +36,7 @@ def positions(x0):
     )
     nisa.tensor_tensor(  # from positions.py:12
         multiply_tile,
-        x0_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=0),
+        x_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=0),
         data2=constant_tile.ap(pattern=[[16, 128], [0, 4], [1, 16]], offset=0),
         op=nl.multiply,
     )
@@ -47,7 +47,7 @@ def positions(x0):
     )
     nisa.tensor_tensor(  # from positions.py:12
         multiply_tile_2,
-        x0_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=16),
+        x_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=16),
         data2=constant_2_tile.ap(pattern=[[16, 128], [0, 4], [1, 16]], offset=0),
         op=nl.multiply,
     )
@@ -59,13 +59,13 @@ def positions(x0):
     )
     nisa.tensor_tensor(  # from positions.py:12
         multiply_tile_2,
-        x0_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=16),
+        x_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=16),
         data2=constant_tile.ap(pattern=[[16, 128], [0, 4], [1, 16]], offset=0),
         op=nl.multiply,
     )
     nisa.tensor_tensor(  # from positions.py:12
         multiply_tile,
-        x0_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=0),
+        x_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=0),
         data2=constant_2_tile.ap(pattern=[[16, 128], [0, 4], [1, 16]], offset=0),
         op=nl.multiply,
     )

@@ -10,61 +10,70 @@ import nki.language as nl
 
 
 @nki.jit
-def rope(x0, x1, x2):
+def rope(x, cos, sin):
     """Program rope, for trn2, NKI 0.7.
 
-    x0: (4, 256, 64), float32
-    x1: (256, 32), float32
-    x2: (256, 32), float32
+    x: (4, 256, 64), float32
+    cos: (256, 32), float32
+    sin: (256, 32), float32
     """
-    assert x0.shape == (4, 256, 64)
-    assert x1.shape == (256, 32)
-    assert x2.shape == (256, 32)
+    assert x.shape == (4, 256, 64)
+    assert cos.shape == (256, 32)
+    assert sin.shape == (256, 32)
     out = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.shared_hbm)
-    for batch in range(4):
-        x0_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x0_tile, x0.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch))
-        x1_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x1_tile, x1.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
-        x0_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            x0_tile_2,
-            x0.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch + 32),
-        )
-        x2_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x2_tile, x2.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
+    for tile in range(2):
+        x_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(x_tile, x.ap(pattern=[[64, 128], [16384, 4], [1, 64]], offset=8192*tile))
+        cos_tile = nl.ndarray((128, 32), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(cos_tile, cos[128*tile : 128*tile + 128, :])
+        sin_tile = nl.ndarray((128, 32), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(sin_tile, sin[128*tile : 128*tile + 128, :])
+        out_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
         multiply_tile = nl.ndarray(  # from rope.py:10
-            (128, 2, 32),
+            (128, 4, 32),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.tensor_tensor(multiply_tile, x0_tile, data2=x1_tile, op=nl.multiply)  # from rope.py:10
+        nisa.tensor_tensor(  # from rope.py:10
+            multiply_tile,
+            x_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
+            data2=cos_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            op=nl.multiply,
+        )
         multiply_tile_2 = nl.ndarray(  # from rope.py:10
-            (128, 2, 32),
+            (128, 4, 32),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_2,
-            x0_tile_2,
-            data2=x2_tile,
+            x_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
+            data2=sin_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
-            multiply_tile_2,
+            out_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
             multiply_tile,
             data2=multiply_tile_2,
             op=nl.subtract,
         )
-        nisa.dma_copy(
-            out.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch),
+        nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_2,
+            x_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
+            data2=cos_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            op=nl.multiply,
         )
-        nisa.tensor_tensor(x1_tile, x0_tile_2, data2=x1_tile, op=nl.multiply)  # from rope.py:10
-        nisa.tensor_tensor(x2_tile, x0_tile, data2=x2_tile, op=nl.multiply)  # from rope.py:10
-        nisa.tensor_tensor(x2_tile, x1_tile, data2=x2_tile, op=nl.add)  # from rope.py:10
-        nisa.dma_copy(
-            out.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch + 32),
-            x2_tile,
+        nisa.tensor_tensor(  # from rope.py:10
+            multiply_tile,
+            x_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
+            data2=sin_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            op=nl.multiply,
         )
+        nisa.tensor_tensor(  # from rope.py:10
+            out_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
+            multiply_tile_2,
+            data2=multiply_tile,
+            op=nl.add,
+        )
+        nisa.dma_copy(out.ap(pattern=[[64, 128], [16384, 4], [1, 64]], offset=8192*tile), out_tile)
     return out

@@ -19,34 +19,34 @@ import nki.language as nl
 
 
 @nki.jit
-def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
+def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     """Program block, for trn2, NKI 0.7.
 
-    x0: (256, 256), float32
-    x1: (256,), float32
-    x2: (256, 256), float32
-    x3: (256, 256), float32
-    x4: (256, 256), float32
-    x5: (256, 256), float32
-    x6: (256, 32), float32
-    x7: (256, 32), float32
-    x8: (256,), float32
-    x9: (256, 512), float32
-    x10: (256, 512), float32
-    x11: (512, 256), float32
+    x: (256, 256), float32
+    norm1: (256,), float32
+    wq: (256, 256), float32
+    wk: (256, 256), float32
+    wv: (256, 256), float32
+    wo: (256, 256), float32
+    cos: (256, 32), float32
+    sin: (256, 32), float32
+    norm2: (256,), float32
+    gate: (256, 512), float32
+    up: (256, 512), float32
+    down: (512, 256), float32
     """
-    assert x0.shape == (256, 256)
-    assert x1.shape == (256,)
-    assert x2.shape == (256, 256)
-    assert x3.shape == (256, 256)
-    assert x4.shape == (256, 256)
-    assert x5.shape == (256, 256)
-    assert x6.shape == (256, 32)
-    assert x7.shape == (256, 32)
-    assert x8.shape == (256,)
-    assert x9.shape == (256, 512)
-    assert x10.shape == (256, 512)
-    assert x11.shape == (512, 256)
+    assert x.shape == (256, 256)
+    assert norm1.shape == (256,)
+    assert wq.shape == (256, 256)
+    assert wk.shape == (256, 256)
+    assert wv.shape == (256, 256)
+    assert wo.shape == (256, 256)
+    assert cos.shape == (256, 32)
+    assert sin.shape == (256, 32)
+    assert norm2.shape == (256,)
+    assert gate.shape == (256, 512)
+    assert up.shape == (256, 512)
+    assert down.shape == (512, 256)
     iota_in_hbm = nl.ndarray((256,), dtype=nl.float32, buffer=nl.private_hbm)
     row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
     nisa.iota(row, [[1, 256]])  # from attention.py:16
@@ -67,25 +67,25 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     copies = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
     nisa.nc_matmul(copies, ones, moving=iota_in_hbm_2_row)
     nisa.tensor_copy(iota_in_hbm_2_rows, copies)
-    x1_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
-    x1_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x1_row, x1.ap(pattern=[[256, 1], [1, 256]], offset=0))
+    norm1_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
+    norm1_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(norm1_row, norm1.ap(pattern=[[256, 1], [1, 256]], offset=0))
     ones_2 = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
     nisa.memset(ones_2, 1.0)
     copies_2 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies_2, ones_2, moving=x1_row)
-    nisa.tensor_copy(x1_rows, copies_2)
+    nisa.nc_matmul(copies_2, ones_2, moving=norm1_row)
+    nisa.tensor_copy(norm1_rows, copies_2)
     right = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right, x2.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
+    nisa.dma_copy(right, wq.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
     right_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_2, x3.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
+    nisa.dma_copy(right_2, wk.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
     right_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_3, x4.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
+    nisa.dma_copy(right_3, wv.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
     multiply_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     iota_in_hbm_tile = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(iota_in_hbm_tile, iota_in_hbm.ap(pattern=[[2, 128], [1, 2]], offset=0))
-    x0_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x0_tile, x0.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
+    x_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x_tile, x.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
     nisa.tensor_scalar(  # from attention.py:16
         iota_in_hbm_tile,
         iota_in_hbm_tile,
@@ -121,7 +121,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     nisa.activation(  # from transformer.py:12
         square_tile[:, 0, :],
         nl.square,
-        data=x0_tile[:, 0, :],
+        data=x_tile[:, 0, :],
         reduce_op=nl.add,
         reduce_res=iota_in_hbm_tile[:, 0:1],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -129,7 +129,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     nisa.activation(  # from transformer.py:12
         square_tile[:, 1, :],
         nl.square,
-        data=x0_tile[:, 1, :],
+        data=x_tile[:, 1, :],
         reduce_op=nl.add,
         reduce_res=iota_in_hbm_tile[:, 1:2],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -143,19 +143,19 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
         multiply_tile[:, 0, :],
-        x0_tile[:, 0, :],
+        x_tile[:, 0, :],
         op0=nl.multiply,
         operand0=iota_in_hbm_tile[:, 0:1],
         op1=nl.multiply,
-        operand1=x1_rows,
+        operand1=norm1_rows,
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
         multiply_tile[:, 1, :],
-        x0_tile[:, 1, :],
+        x_tile[:, 1, :],
         op0=nl.multiply,
         operand0=iota_in_hbm_tile[:, 1:2],
         op1=nl.multiply,
-        operand1=x1_rows,
+        operand1=norm1_rows,
     )
     transposed_rows = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     transposed = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
@@ -215,158 +215,146 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         product_rows_3,
     )
     concatenate_in_hbm = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.private_hbm)
-    for batch in range(4):
-        matmul_in_hbm_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            matmul_in_hbm_tile,
-            matmul_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 32]], offset=64*batch),
-        )
-        x6_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x6_tile, x6.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
-        matmul_in_hbm_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            matmul_in_hbm_tile_2,
-            matmul_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 32]], offset=64*batch + 32),
-        )
-        x7_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x7_tile, x7.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
+    for tile in range(2):
+        matmul_in_hbm_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(matmul_in_hbm_tile, matmul_in_hbm[128*tile : 128*tile + 128, :])
+        cos_tile = nl.ndarray((128, 32), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(cos_tile, cos[128*tile : 128*tile + 128, :])
+        sin_tile = nl.ndarray((128, 32), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(sin_tile, sin[128*tile : 128*tile + 128, :])
+        concatenate_in_hbm_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
         multiply_tile_2 = nl.ndarray(  # from rope.py:10
-            (128, 2, 32),
+            (128, 4, 32),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_2,
-            matmul_in_hbm_tile,
-            data2=x6_tile,
+            matmul_in_hbm_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
+            data2=cos_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
             op=nl.multiply,
         )
         multiply_tile_3 = nl.ndarray(  # from rope.py:10
-            (128, 2, 32),
+            (128, 4, 32),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_3,
-            matmul_in_hbm_tile_2,
-            data2=x7_tile,
+            matmul_in_hbm_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
+            data2=sin_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
-            multiply_tile_3,
+            concatenate_in_hbm_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
             multiply_tile_2,
             data2=multiply_tile_3,
             op=nl.subtract,
         )
-        nisa.dma_copy(
-            concatenate_in_hbm.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch),
+        nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_3,
-        )
-        nisa.tensor_tensor(  # from rope.py:10
-            x6_tile,
-            matmul_in_hbm_tile_2,
-            data2=x6_tile,
+            matmul_in_hbm_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
+            data2=cos_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
-            x7_tile,
-            matmul_in_hbm_tile,
-            data2=x7_tile,
+            multiply_tile_2,
+            matmul_in_hbm_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
+            data2=sin_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
             op=nl.multiply,
         )
-        nisa.tensor_tensor(x7_tile, x6_tile, data2=x7_tile, op=nl.add)  # from rope.py:10
+        nisa.tensor_tensor(  # from rope.py:10
+            concatenate_in_hbm_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
+            multiply_tile_3,
+            data2=multiply_tile_2,
+            op=nl.add,
+        )
         nisa.dma_copy(
-            concatenate_in_hbm.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch + 32),
-            x7_tile,
+            concatenate_in_hbm.ap(pattern=[[64, 128], [16384, 4], [1, 64]], offset=8192*tile),
+            concatenate_in_hbm_tile,
         )
     concatenate_in_hbm_2 = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.private_hbm)
-    for batch in range(4):
-        matmul_in_hbm_2_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            matmul_in_hbm_2_tile,
-            matmul_in_hbm_2.ap(pattern=[[512, 128], [256, 2], [1, 32]], offset=64*batch),
-        )
-        x6_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x6_tile_2, x6.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
-        matmul_in_hbm_2_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            matmul_in_hbm_2_tile_2,
-            matmul_in_hbm_2.ap(pattern=[[512, 128], [256, 2], [1, 32]], offset=64*batch + 32),
-        )
-        x7_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x7_tile_2, x7.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
+    for tile in range(2):
+        matmul_in_hbm_2_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(matmul_in_hbm_2_tile, matmul_in_hbm_2[128*tile : 128*tile + 128, :])
+        cos_tile_2 = nl.ndarray((128, 32), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(cos_tile_2, cos[128*tile : 128*tile + 128, :])
+        sin_tile_2 = nl.ndarray((128, 32), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(sin_tile_2, sin[128*tile : 128*tile + 128, :])
+        concatenate_in_hbm_2_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
         multiply_tile_4 = nl.ndarray(  # from rope.py:10
-            (128, 2, 32),
+            (128, 4, 32),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_4,
-            matmul_in_hbm_2_tile,
-            data2=x6_tile_2,
+            matmul_in_hbm_2_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
+            data2=cos_tile_2.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
             op=nl.multiply,
         )
         multiply_tile_5 = nl.ndarray(  # from rope.py:10
-            (128, 2, 32),
+            (128, 4, 32),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_5,
-            matmul_in_hbm_2_tile_2,
-            data2=x7_tile_2,
+            matmul_in_hbm_2_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
+            data2=sin_tile_2.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
-            multiply_tile_5,
+            concatenate_in_hbm_2_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
             multiply_tile_4,
             data2=multiply_tile_5,
             op=nl.subtract,
         )
-        nisa.dma_copy(
-            concatenate_in_hbm_2.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch),
+        nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_5,
-        )
-        nisa.tensor_tensor(  # from rope.py:10
-            x6_tile_2,
-            matmul_in_hbm_2_tile_2,
-            data2=x6_tile_2,
+            matmul_in_hbm_2_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
+            data2=cos_tile_2.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
-            x7_tile_2,
-            matmul_in_hbm_2_tile,
-            data2=x7_tile_2,
+            multiply_tile_4,
+            matmul_in_hbm_2_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
+            data2=sin_tile_2.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
             op=nl.multiply,
         )
-        nisa.tensor_tensor(x7_tile_2, x6_tile_2, data2=x7_tile_2, op=nl.add)  # from rope.py:10
+        nisa.tensor_tensor(  # from rope.py:10
+            concatenate_in_hbm_2_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
+            multiply_tile_5,
+            data2=multiply_tile_4,
+            op=nl.add,
+        )
         nisa.dma_copy(
-            concatenate_in_hbm_2.ap(
-                pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch + 32
-            ),
-            x7_tile_2,
+            concatenate_in_hbm_2.ap(pattern=[[64, 128], [16384, 4], [1, 64]], offset=8192*tile),
+            concatenate_in_hbm_2_tile,
         )
     reshape_in_hbm = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
     for batch in range(2):
         transposed_rows_2 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
-        concatenate_in_hbm_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
+        concatenate_in_hbm_tile_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
-            concatenate_in_hbm_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
+            concatenate_in_hbm_tile_2.ap(
+                pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0
+            ),
             concatenate_in_hbm.ap(
                 pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch
             ),
         )
         transposed_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(transposed_2[:, 0, :], concatenate_in_hbm_tile[:, 0, :])
-        nisa.nc_transpose(transposed_2[:, 1, :], concatenate_in_hbm_tile[:, 1, :])
+        nisa.nc_transpose(transposed_2[:, 0, :], concatenate_in_hbm_tile_2[:, 0, :])
+        nisa.nc_transpose(transposed_2[:, 1, :], concatenate_in_hbm_tile_2[:, 1, :])
         nisa.tensor_copy(
             transposed_rows_2.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0),
             transposed_2,
         )
         right_4 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
-        concatenate_in_hbm_2_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
+        concatenate_in_hbm_2_tile_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
-            concatenate_in_hbm_2_tile.ap(
+            concatenate_in_hbm_2_tile_2.ap(
                 pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0
             ),
             concatenate_in_hbm_2.ap(
@@ -374,8 +362,8 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             ),
         )
         transposed_3 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(transposed_3[:, 0, :], concatenate_in_hbm_2_tile[:, 0, :])
-        nisa.nc_transpose(transposed_3[:, 1, :], concatenate_in_hbm_2_tile[:, 1, :])
+        nisa.nc_transpose(transposed_3[:, 0, :], concatenate_in_hbm_2_tile_2[:, 0, :])
+        nisa.nc_transpose(transposed_3[:, 1, :], concatenate_in_hbm_2_tile_2[:, 1, :])
         nisa.tensor_copy(right_4.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0), transposed_3)
         right_5 = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
@@ -617,22 +605,22 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             multiply_tile_7,
         )
     out = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.shared_hbm)
-    x8_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
-    x8_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x8_row, x8.ap(pattern=[[256, 1], [1, 256]], offset=0))
+    norm2_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
+    norm2_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(norm2_row, norm2.ap(pattern=[[256, 1], [1, 256]], offset=0))
     ones_3 = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
     nisa.memset(ones_3, 1.0)
     copies_3 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies_3, ones_3, moving=x8_row)
-    nisa.tensor_copy(x8_rows, copies_3)
+    nisa.nc_matmul(copies_3, ones_3, moving=norm2_row)
+    nisa.tensor_copy(norm2_rows, copies_3)
     right_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_6, x5.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
+    nisa.dma_copy(right_6, wo.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
     right_7 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_7, x9.ap(pattern=[[512, 128], [65536, 2], [1, 512]], offset=0))
+    nisa.dma_copy(right_7, gate.ap(pattern=[[512, 128], [65536, 2], [1, 512]], offset=0))
     right_8 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_8, x10.ap(pattern=[[512, 128], [65536, 2], [1, 512]], offset=0))
+    nisa.dma_copy(right_8, up.ap(pattern=[[512, 128], [65536, 2], [1, 512]], offset=0))
     right_9 = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_9, x11.ap(pattern=[[256, 128], [32768, 4], [1, 256]], offset=0))
+    nisa.dma_copy(right_9, down.ap(pattern=[[256, 128], [32768, 4], [1, 256]], offset=0))
     reshape_in_hbm_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(
         reshape_in_hbm_tile,
@@ -659,11 +647,11 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         )
     add_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     multiply_tile_8 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    x0_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x0_tile_2, x0.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
+    x_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x_tile_2, x.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
     nisa.tensor_tensor(  # from transformer.py:26
         add_tile,
-        x0_tile_2,
+        x_tile_2,
         data2=product_8.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
         op=nl.add,
     )
@@ -673,7 +661,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         buffer=nl.sbuf,
     )
     nisa.activation(  # from transformer.py:12
-        x0_tile_2[:, 0, :],
+        x_tile_2[:, 0, :],
         nl.square,
         data=add_tile[:, 0, :],
         reduce_op=nl.add,
@@ -681,7 +669,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     nisa.activation(  # from transformer.py:12
-        x0_tile_2[:, 1, :],
+        x_tile_2[:, 1, :],
         nl.square,
         data=add_tile[:, 1, :],
         reduce_op=nl.add,
@@ -701,7 +689,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         op0=nl.multiply,
         operand0=square_of_rows[:, 0:1],
         op1=nl.multiply,
-        operand1=x8_rows,
+        operand1=norm2_rows,
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
         multiply_tile_8[:, 1, :],
@@ -709,7 +697,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         op0=nl.multiply,
         operand0=square_of_rows[:, 1:2],
         op1=nl.multiply,
-        operand1=x8_rows,
+        operand1=norm2_rows,
     )
     transposed_rows_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     transposed_7 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)

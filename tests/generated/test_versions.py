@@ -36,6 +36,18 @@ SMALL: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "reverse_axes": (generator.reverse_axes, ("f32[2, 3, 40, 20]",)),
     "weight_transpose": (generator.weight_transpose, ("f32[6, 3, 2, 4, 5]",)),
     "strided": (generator.strided, ("f32[1, 16, 32, 32]",)),
+    "convolution": (
+        generator.convolution, ("f32[2, 3, 9, 8]", "f32[4, 3, 3, 3]", "f32[4]")
+    ),
+    "convolution_last": (
+        generator.convolution_last, ("f32[2, 9, 8, 3]", "f32[4, 3, 3, 3]", "f32[4]")
+    ),
+    "depthwise": (generator.depthwise, ("f32[1, 256, 5, 4]", "f32[256, 1, 3, 3]")),
+    "patches": (generator.patches, ("f32[3, 3, 2, 16, 16]", "f32[130, 3, 2, 16, 16]")),
+    "top_8": (generator.top_8, ("f32[130, 70]",)),
+    "sort": (np.sort, ("f32[130, 30]",)),
+    "embedding": (generator.embedding, ("bf16[130, 70]", "i32[200]")),
+    "cache_write": (generator.cache_write, ("bf16[3, 40, 8]", "i32[]", "bf16[3, 8]")),
 }  # fmt: skip
 
 

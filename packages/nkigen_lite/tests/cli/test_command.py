@@ -28,7 +28,7 @@ LINE = ("program.py:line", "--spec", "f32[64, 128]")
 def rejecting(monkeypatch):
     """Nothing can be lowered."""
 
-    def generate(graph, target, nki):
+    def generate(graph, target, nki, in_place):
         raise unsupported(graph.nodes[0], "of the moon")
 
     monkeypatch.setattr(sys.modules["nkigen_lite.compiler.compile"], "generate", generate)
@@ -130,7 +130,7 @@ def test_a_rejection_that_is_of_no_line_names_none(nkigen, monkeypatch):
     assert nkigen(*LINE).err == "nkigen: LaunchError: no\n"
 
 
-def reject_everything(graph, target, nki):
+def reject_everything(graph, target, nki, in_place):
     raise LaunchError("no", place=Place(__file__, 1))
 
 

@@ -135,7 +135,7 @@ class _Job:
     def run(self) -> int:
         given = self.given
         with users_code(str(self.named)):
-            graph = trace(self.function, *self.specs)
+            graph = trace(self.function, *self.specs, keeps_names=True)
         passes = rewritten(graph)
         try:
             kernel = lowered(passes, resolve_target(given.target).name, given.nki)

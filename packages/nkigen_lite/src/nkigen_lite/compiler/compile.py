@@ -59,10 +59,21 @@ class Compiled:
         """What each pass made, the groups, why operations were not fused, what it costs: text."""
         return explained(self.passes, self.plan, self.stats)
 
-    def __call__(self, *arrays: Any) -> Any:
-        """NumPy in, NumPy out: one array, or a tuple. Raises SpecError for other dtypes or counts,
-        BroadcastError for other shapes than those compiled for."""
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """NumPy in, NumPy out: one array, or a tuple; arguments in order or by name. Raises
+        SpecError for other dtypes, counts or names, BroadcastError for other shapes than those
+        compiled for."""
+        arrays = self._in_order(arrays, named) if named else arrays
         return self.results(execute_program(self.program, self.inputs(*arrays)), arrays)
+
+    def _in_order(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        names = [v.name for v in self.graph.inputs[len(arrays) :]]
+        if set(names) != named.keys():
+            raise SpecError(
+                f"{self.graph.name} takes other arguments by name",
+                expected=", ".join(names) or "none", got=", ".join(named),
+            )  # fmt: skip
+        return (*arrays, *(named[name] for name in names))
 
     def inputs(self, *arrays: Any) -> list[np.ndarray]:
         """The arrays as the kernel takes them: in storage dtypes, rank 0 as one element, none
@@ -115,7 +126,7 @@ def compile(
     """
     check_version(nki)
     known = resolve_target(target).name
-    return lowered(rewritten(trace(function, *specs)), known, nki, in_place)
+    return lowered(rewritten(trace(function, *specs, keeps_names=True)), known, nki, in_place)
 
 
 def rewritten(traced: Graph) -> dict[str, Graph]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +19,17 @@ from nkigen_lite.tensors.errors import SpecError, TraceError
 from nkigen_lite.tensors.spec import as_spec, numpy_dtype
 from nkigen_lite.tensors.strides import contiguous
 
+_TAKEN = re.compile(r"[vx]\d+")
+"""Names of values of graphs."""
 
-def trace(function: Callable[..., Any], *specs: Any) -> Graph:
+
+def trace(function: Callable[..., Any], *specs: Any, keeps_names: bool = False) -> Graph:
     """The graph of `function` on arrays of these specs (`Spec`, "f32[128, 512]", or arrays).
 
     The function is called once, with arrays that have shapes and dtypes but no values; everything
     that it does to them through NumPy is recorded. Arguments are taken as C-contiguous. Values are
     NumPy's, 64-bit ones as 32-bit (`nkigen_lite.narrow`); 64-bit integers in between hold 32 bits.
+    Inputs are x0, x1, …; with `keeps_names` what the function calls them.
 
     Raises TraceError and its kin, at the user's line, for what cannot be recorded.
 
@@ -39,7 +44,8 @@ def trace(function: Callable[..., Any], *specs: Any) -> Graph:
     tape = Tape(name if name.isidentifier() else "function")
     place = _definition(function)
     _check_arguments(function, specs, place)
-    arguments = [_argument(tape, given) for given in specs]
+    names = _names(function, len(specs)) if keeps_names else [None] * len(specs)
+    arguments = [_argument(tape, *pair) for pair in zip(specs, names, strict=True)]
     with numpy_argument_errors():
         result = function(*arguments)
     if tape.errors:
@@ -53,9 +59,20 @@ def trace(function: Callable[..., Any], *specs: Any) -> Graph:
     return tape.build.finish(outputs, writes)
 
 
-def _argument(tape: Tape, given: Any) -> TracedArray:
+def _names(function: Callable[..., Any], count: int) -> list[str | None]:
+    """The first parameters, as far as they have names that are not a graph's own."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):
+        return [None] * count
+    names = [None if p.kind is p.VAR_POSITIONAL or _TAKEN.fullmatch(p.name) else p.name
+             for p in parameters][:count]  # fmt: skip
+    return [*names, *[None] * (count - len(names))]
+
+
+def _argument(tape: Tape, given: Any, name: str | None) -> TracedArray:
     spec = as_spec(given)
-    memory = Memory(tape.build.input(spec))
+    memory = Memory(tape.build.input(spec, name))
     return TracedArray(tape, memory, (), spec, numpy_dtype(spec.dtype), contiguous(spec.shape))
 
 

@@ -4,6 +4,7 @@ sorted numbers. NaN comes last, as NumPy has it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -189,7 +190,8 @@ def _method_argsort(self: TracedArray, axis: Any = -1, kind: Any = None, order: 
 
 @implements("median")
 def _median(a: Array, axis: Any = None, keepdims: Any = False) -> Any:
-    return _quantile(a, 0.5, axis, keepdims=keepdims)
+    """The mean of the two elements in the middle."""
+    return _quantile(a, 0.5, axis, keepdims=keepdims, between=lambda low, high, _: (low + high) / 2)
 
 
 @implements("percentile")
@@ -201,14 +203,15 @@ def _percentile(
 
 @implements("quantile")
 def _quantile(
-    a: Array, q: Any, axis: Any = None, method: Any = "linear", keepdims: Any = False
-) -> Any:
+    a: Array, q: Any, axis: Any = None, method: Any = "linear", keepdims: Any = False,
+    *, between: Callable[[Array, Array, Any], Array] | None = None,
+) -> Any:  # fmt: skip
     """Of known q, between the two nearest elements; NaN where there is one."""
     at = _known_quantiles(q, axis, method)
     rows, along = _along(a, axis, None)
     rows = rows if rows.dtype.kind == "f" else rows.astype(np.float32)
     ordered: Array = sort(rows)
-    parts = [_at_quantile(ordered, float(one)) for one in at.ravel()]
+    parts = [_at_quantile(ordered, float(q), between or _between) for q in at.ravel()]
     if keepdims:
         axes = tuple(range(a.ndim)) if axis is None else along
         parts = [np.expand_dims(p, axes) for p in parts]
@@ -227,15 +230,19 @@ def _known_quantiles(q: Any, axis: Any, method: Any) -> np.ndarray:
     return at
 
 
-def _at_quantile(ordered: Array, q: float) -> Array:
+def _between(low: Array, high: Array, part: Any) -> Array:
     """Interpolated as NumPy does: from the nearer side."""
+    step = high - low
+    made = low + step * part if part < 0.5 else high - step * (1 - part)
+    return np.where(low == high, low, made)
+
+
+def _at_quantile(ordered: Array, q: float, between: Callable[..., Array]) -> Array:
     last = ordered.shape[-1] - 1
     below = int(q * last)
     part = ordered.dtype.type(q * last - below)
     low, high = ordered[..., below], ordered[..., min(below + 1, last)]
-    step = high - low
-    made = low + step * part if part < 0.5 else high - step * (1 - part)
-    made = np.where(low == high, low, made) if part else low
+    made = between(low, high, part) if part else low
     end = ordered[..., last]
     return np.where(end == end, made, end)
 
