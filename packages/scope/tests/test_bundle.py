@@ -26,7 +26,7 @@ def npm() -> str:
 
 
 def test_the_bundle_is_made_of_the_sources(npm, tmp_path):
-    subprocess.run(("node", "build.mjs", str(tmp_path)), cwd=WEB, check=True)
+    subprocess.run((npm, "run", "-s", "build", "--", str(tmp_path)), cwd=WEB, check=True)
 
     for asset in ASSETS.iterdir():
         assert asset.read_bytes() == (tmp_path / asset.name).read_bytes(), (
@@ -35,9 +35,7 @@ def test_the_bundle_is_made_of_the_sources(npm, tmp_path):
 
 
 def test_the_sources_have_no_type_errors(npm):
-    done = subprocess.run(
-        ("node", "node_modules/typescript/bin/tsc", "-p", "."), cwd=WEB, capture_output=True
-    )
+    done = subprocess.run((npm, "run", "-s", "types"), cwd=WEB, capture_output=True)
 
     assert done.returncode == 0, done.stdout.decode()
 
