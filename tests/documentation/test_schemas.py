@@ -15,6 +15,15 @@ from members import ROOT
 from tests.documentation.test_migrating_page import make_repository
 
 SCHEMAS = ROOT / "docs/schemas"
+PROGRAM = """\
+program("trn2", "0.7")
+def copy(x: float32[4, 4]):
+    out = buffer(float32[4, 4], shared_hbm)
+    tile = buffer(float32[4, 4], sbuf)
+    dma_copy(dst=tile[:, :], src=x[:, :])
+    dma_copy(dst=out[:, :], src=tile[:, :])
+    return out
+"""
 MATCHER = re.compile(r'"regexp": (".*")')
 
 
@@ -22,14 +31,25 @@ MATCHER = re.compile(r'"regexp": (".*")')
 def repository(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("repository")
     make_repository(folder)
+    (folder / "program.txt").write_text(PROGRAM)
+    output(
+        folder,
+        "tokenplan",
+        "explain",
+        "program.txt",
+        "--output-format",
+        "json",
+        "-o",
+        "plan.json",
+    )
     return folder
 
 
 def output(folder: Path, module: str, *arguments: str) -> str:
     """The command's findings: nki-run leaves stdout to the program."""
-    done = subprocess.run(
-        [sys.executable, "-m", module, *arguments], cwd=folder, capture_output=True, text=True
-    )
+    installed = Path(sys.executable).with_name(module)
+    command = [installed] if installed.is_file() else [sys.executable, "-m", module]
+    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
     return done.stderr if module == "nki_runtime" else done.stdout
 
 
@@ -59,6 +79,17 @@ COMMANDS = {
     ),
     "rules": ("rules.json", "nki_migrate", "rules"),
     "nki-run": ("findings.json", "nki_runtime", "--check", "memory"),
+    "nkigym enumerate": (
+        "nkigym-enumerate.json", "nkigym", "enumerate", "--tiles", "1,2,2", "--transforms",
+        "data-reuse",
+    ),
+    "nkigym tune": (
+        "nkigym-tune.json", "nkigym", "tune", "doubling.py:double", "--spec", "f32[256,8]",
+        "--budget", "3", "--store", "found.db",
+    ),
+    "nkigym show": ("nkigym-store.json", "nkigym", "show", "found.db"),
+    "nkigym best": ("nkigym-store.json", "nkigym", "best", "found.db"),
+    "tokenplan check": ("tokenplan-check.json", "tokenplan", "check", "plan.json"),
     "nkigen": ("nkigen.json", "nkigen_lite", "doubling.py:double", "--spec", "f32[8,8]"),
 }  # fmt: skip
 

@@ -68,10 +68,12 @@ args = [{ name = "x", shape = [4, 4], dtype = "float32" }]
 """
 PROGRAM = """\
 program("trn2", "0.7")
-def copy(x: float32[4, 4] @ hbm):
-    t = buffer(float32[4, 4] @ sbuf)
-    dma_copy(dst=t[0:4, 0:4], src=x[0:4, 0:4])
-    return t
+def copy(x: float32[4, 4]):
+    out = buffer(float32[4, 4], shared_hbm)
+    tile = buffer(float32[4, 4], sbuf)
+    dma_copy(dst=tile[:, :], src=x[:, :])
+    dma_copy(dst=out[:, :], src=tile[:, :])
+    return out
 """
 
 
