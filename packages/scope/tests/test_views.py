@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from members import ROOT
 
@@ -29,6 +30,29 @@ def test_every_view_is_shown_without_an_error(browser, attention, width, dark):
         show(browser, name)
         assert browser.run(f"{SHOWN}.dataset.view") == name
         assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.problems == []
+
+
+EXAMPLES = {
+    "softmax": [(256, 512)],
+    "rmsnorm": [(256, 512), (512,)],
+    "matmul": [(256, 128), (256, 512)],
+    "mlp": [(256, 128), (256, 512), (512, 128)],
+    "tour": [(128, 128)],
+}
+"""Kernel of examples/beta2 → shapes of its arguments, beside the attention example."""
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_view_of_an_example_is_shown(browser, page_of, name):
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in EXAMPLES[name]]
+    kernel = "scalar_engine" if name == "tour" else f"{name}_kernel"
+    browser.open(page_of(Path(f"examples/beta2/{name}.py"), kernel, *arrays))
+
+    for view in views(browser):
+        show(browser, view)
+        assert browser.run(f"{SHOWN}.innerText.length") > 20
     assert browser.problems == []
 
 
