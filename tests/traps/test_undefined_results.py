@@ -46,7 +46,7 @@ def roots(x, at):
 
 
 x = np.full((16, 2), 4.0, np.float32)
-x[5, 1] = -1.0
+x[5, 1] = 0.0
 at = np.full({index}, {offset}, np.{dtype})
 {more}
 expected = np.ones((16, 8), np.float32)
