@@ -1,4 +1,4 @@
-"""Windows of a tensor that a kernel names again: the views are kept, and say the same."""
+"""Windows of a tensor that a kernel names again: their specs are kept, and mean the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from neuroncore.errors import AccessError
 
 X = np.arange(4 * 6, dtype=np.float32).reshape(4, 6)
-AGAIN = 3  # the first time a window is checked, the second a view is made and kept
+AGAIN = 3  # the first time a window is checked, later its spec is known
 
 
 def test_a_window_shows_what_its_tensor_holds_now(every):

@@ -62,7 +62,6 @@ class Spec:
         "start",
         "storage",
         "strides",
-        "windows",
     )
 
     shape: tuple[int, ...]
@@ -84,8 +83,6 @@ class Spec:
     slices: dict[tuple, Spec]
     """Step-1 slices of this view, by shape and first partition (in PSUM by all starts, because
     banks matter): the memo that makes slicing cheap."""
-    windows: dict[tuple, Spec]
-    """The same of a matrix by the bounds as they were written, for windows that are named again."""
 
     @property
     def partitions(self) -> int:
@@ -137,9 +134,7 @@ class Spec:
 
 
 _FIELDS = tuple(
-    n
-    for n in Spec.__slots__
-    if n not in ("repeats", "initialized", "slices", "sliceable", "windows")
+    n for n in Spec.__slots__ if n not in ("repeats", "initialized", "slices", "sliceable")
 )
 _LIMIT = 1 << 16  # specs remembered; past it the table starts anew, which only costs time
 _interned: dict[tuple, Spec] = {}
@@ -168,7 +163,7 @@ def make_spec(
         spec.shape, spec.strides, spec.dtype, spec.space = shape, strides, dtype, space
         spec.storage, spec.start, spec.mutable, spec.fresh = storage, start, mutable, fresh
         spec.indirect, spec.bank_offset = indirect, bank_offset
-        spec.slices, spec.windows = {}, {}
+        spec.slices = {}
         spec.sliceable = not fresh and indirect is None
         spec.repeats = any(n > 1 and s == 0 for n, s in zip(shape, strides, strict=True))
         spec.initialized = spec.but(fresh=False) if fresh else spec

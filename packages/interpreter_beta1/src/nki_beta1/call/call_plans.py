@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroncore.memory import NOTHING_NAMED, View
+from neuroncore.memory import View
 from nki_beta1.execution.core import Core
 from nki_beta1.execution.operands import reject_foreign
 from nki_beta1.execution.pending_call import PendingCall
@@ -53,7 +53,7 @@ def replay_call(core: Core, key: Any, mask: Any, *values: Any) -> Tensor | None:
         if operands[place].core is not core:
             reject_foreign(operands[place])
     tile: Any = _new(core.view_class)
-    tile.core, core.pending, tile.named = core, tile, NOTHING_NAMED
+    tile.core, core.pending = core, tile
     tile.wait(PendingCall(core, known.found, operands))
     return tile
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.memory import NOTHING_NAMED, View
+from neuroncore.memory import View
 from neuroncore.spec import make_spec, row_major
 from nki_beta1.execution.core import Core, core_of
 from nki_beta1.execution.indirection import check_indirect
@@ -61,7 +61,7 @@ def wait(pending: PendingCall) -> Tensor:
     """The tile that a checked instruction gives."""
     core, operands = pending.core, pending.operands
     tile: Any = _new(core.view_class)
-    tile.core, tile.named = core, NOTHING_NAMED
+    tile.core = core
     tile.wait(pending)
     core.pending = tile
     more = pending.used.more_outputs

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.memory import NOTHING_NAMED, View
+from neuroncore.memory import View
 from neuroncore.spec import Spec
 
 
@@ -14,7 +14,7 @@ def part(base: View, array: np.ndarray, spec: Spec) -> View:
     """The view of `base.derive(array)` with a known spec."""
     view = _new(base.__class__)
     view.array, view.spec, view.storage = array, spec, base.storage
-    view.core, view.dynamic, view.named = base.core, base.dynamic, NOTHING_NAMED
+    view.core, view.dynamic = base.core, base.dynamic
     return plain(view)
 
 

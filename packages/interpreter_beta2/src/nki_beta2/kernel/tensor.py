@@ -33,7 +33,7 @@ class NkiTensor(View):
     """
 
     __slots__ = ()
-    keeps_views = True
+    whole_is_fresh = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise UnsupportedError(

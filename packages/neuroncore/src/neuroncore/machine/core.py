@@ -18,7 +18,7 @@ from neuroncore.errors import (
     Violation,
 )
 from neuroncore.machine.observe import Event, Tracing, Watcher, watching
-from neuroncore.memory import NOTHING_NAMED, IndexRules, Pool, Storage, View, elements
+from neuroncore.memory import IndexRules, Pool, Storage, View, elements
 from neuroncore.options import Options
 from neuroncore.source_location import Place, find_place
 from neuroncore.spec import Spec, as_dtype, make_spec, row_major
@@ -196,7 +196,7 @@ class NeuronCore:
     ) -> View:
         view = self.view_class.__new__(self.view_class)
         view.array, view.spec, view.storage = array, spec, storage
-        view.core, view.dynamic, view.named = self, None, NOTHING_NAMED
+        view.core, view.dynamic = self, None
         if self.watchers:
             if place is None and (storage.fresh or storage.constant):
                 place = find_place(2)

@@ -6,7 +6,6 @@ from neuroncore.memory.indirection import gathered, named_elements, offsets_of, 
 from neuroncore.memory.pool import Pool, elements
 from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole, written_flags
 from neuroncore.memory.storage import (
-    NOTHING_NAMED,
     Dynamic,
     IndexRules,
     Storage,
@@ -18,7 +17,6 @@ from neuroncore.memory.view import Core, View
 from neuroncore.memory.window import address_of, fill, window
 
 __all__ = [
-    "NOTHING_NAMED",
     "Core",
     "Dynamic",
     "IndexRules",

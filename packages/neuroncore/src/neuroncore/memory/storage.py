@@ -29,10 +29,6 @@ INTEGER_POISON = 4
 """What the vendor's simulator fills new integer memory with; floats get NaN."""
 
 
-NOTHING_NAMED: dict[Any, Any] = {}
-"""What a view of which none is kept has for them; nothing is put into it."""
-
-
 class WrittenFlags(Protocol):
     """Flags beside the elements of a storage (`Shadow`), addressed by views of it."""
 
@@ -153,7 +149,7 @@ class CoreState(Protocol):
 class StridedView:
     """Element (i0, …) is storage[offset + Σ strides[k] · ik]."""
 
-    __slots__ = ("array", "core", "dynamic", "named", "spec", "storage")
+    __slots__ = ("array", "core", "dynamic", "spec", "storage")
 
     array: np.ndarray
     """The elements, as NumPy sees them (storage dtype)."""
@@ -161,8 +157,6 @@ class StridedView:
     storage: Storage
     core: CoreState
     dynamic: Dynamic | None
-    named: dict[Any, Any]
-    """Views of it that are kept, by the bounds of their windows (see View.keeps_views)."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -212,7 +206,6 @@ class StridedView:
         view.storage = self.storage
         view.core = self.core
         view.dynamic = None
-        view.named = NOTHING_NAMED
         return view
 
     def derive(
@@ -226,7 +219,6 @@ class StridedView:
         """Another view of the same storage, seen through `array`."""
         view = _new(self.__class__)
         view.array, view.storage, view.core, view.dynamic = array, self.storage, self.core, dynamic
-        view.named = NOTHING_NAMED
         step = max(1, array.itemsize)
         view.spec = make_spec(
             array.shape,

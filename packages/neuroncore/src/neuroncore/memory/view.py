@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -21,7 +20,7 @@ from neuroncore.memory.pattern import (
     vector_select,
 )
 from neuroncore.memory.reshaping import ReshapedView
-from neuroncore.memory.storage import NOTHING_NAMED, VIEW_RULE, CoreState
+from neuroncore.memory.storage import VIEW_RULE, CoreState
 from neuroncore.spec import Spec, as_dtype
 from nki_dtypes import DType
 
@@ -79,71 +78,32 @@ class View(ReshapedView):
     __slots__ = ()
 
     core: Core  # type: ignore[bad-override-mutable-attribute] # every core is a whole one
-    keeps_views: ClassVar[bool] = False
-    """Whether a view keeps the views that it is indexed to: nothing may change them."""
+    whole_is_fresh: ClassVar[bool] = False
+    """Whether all of a tensor that nothing has written, as a view, is no use of its content."""
 
     # -- views of it ------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> View:
-        if key.__class__ is tuple and len(key) == 2:
-            rows, columns = key
-            try:  # a window of a matrix that was named before
-                a, b, c, d = bounds = rows.start, rows.stop, columns.start, columns.stop
-                if rows.step is None and columns.step is None:
-                    view = self.named.get(bounds)
-                    if view is None:
-                        view = self._named_before(bounds, key)
-                        if view is not None:
-                            return view
-                    elif (a.__class__, b.__class__, c.__class__, d.__class__) in _BOUNDS:
-                        return view
-            except (AttributeError, TypeError):
-                pass
-        return self._sliced(key)
-
-    def _named_before(self, bounds: tuple[Any, ...], key: _Slices) -> View | None:
-        """`self[key]` if a view with the same spec was indexed with it: a third of the time of
-        `_sliced`. Tensors that keep their views are indexed in another third the next time.
-        """
-        spec = self.spec.windows.get(bounds)
-        if spec is None or not self.core.computes:
-            return None
-        view = self.seen(self.array[key], spec)
-        if self.keeps_views:
-            if self.named is NOTHING_NAMED:
-                self.named = {}
-            if len(self.named) < _VIEWS_KEPT:
-                self.named[bounds] = view
-        return view
-
-    def _sliced(self, key: Any) -> View:
-        """`self[key]` of a key that is not remembered."""
         spec = self.spec
-        if spec.fresh:
-            if self.keeps_views and self.core.computes and _is_everything(key, spec.shape):
-                return self.seen(self.array, spec)  # an instruction that writes it needs no poison
-            self.initialize()
-            spec = self.spec
-        if not self.core.computes:
-            return self._cut(key)
+        if spec.fresh or not self.core.computes:
+            return self._unwritten(key)
         if not spec.sliceable or key.__class__ is not tuple or len(key) != len(spec.shape):
             return self._index(key)
-        window: list[int | None] = []
         for item, size in zip(key, spec.shape):  # noqa: B905 - same length; strict costs 60 ns
             if item.__class__ is not slice or item.step is not None:
                 return pick(self, key)
             start, stop = item.start, item.stop
-            window += (start, stop)
-            if start is None:
-                start = 0
-            elif start.__class__ is not int:
-                return index(self, key)
-            if stop is None:
-                stop = size
-            elif stop.__class__ is not int:
-                return index(self, key)
-            if not 0 <= start < stop <= size:
-                return index(self, key)
+            if start is not None or stop is not None:
+                if start is None:
+                    start = 0
+                elif start.__class__ is not int:
+                    return index(self, key)
+                if stop is None:
+                    stop = size
+                elif stop.__class__ is not int:
+                    return index(self, key)
+                if not 0 <= start < stop <= size:
+                    return index(self, key)
         array = self.array[key]
         memo: tuple[Any, ...] = (array.shape, key[0].start)
         if spec.space is _PSUM:  # where in its bank the slice begins counts too
@@ -151,10 +111,16 @@ class View(ReshapedView):
         child = spec.slices.get(memo)
         if child is None:
             child = spec.slices[memo] = self._slice_spec(array, key)
-        if len(spec.windows) >= _WINDOWS_KEPT:
-            spec.windows.clear()
-        spec.windows[tuple(window)] = child
         return self.seen(array, child)
+
+    def _unwritten(self, key: Any) -> View:
+        """`self[key]` of a tensor that nothing has written, or where nothing is computed."""
+        spec = self.spec
+        if spec.fresh:
+            if self.whole_is_fresh and self.core.computes and _is_everything(key, spec.shape):
+                return self.seen(self.array, spec)  # an instruction that writes it needs no poison
+            self.initialize()
+        return self[key] if self.core.computes else self._cut(key)
 
     def _cut(self, key: Any) -> View:
         """`self[key]` where nothing is computed: what a key gives of an array is found once.
@@ -261,14 +227,7 @@ class View(ReshapedView):
         return indirect_view(self.reshape((rows, self.size // rows)), index, count)
 
 
-_BOUNDS = frozenset(product((int, type(None)), repeat=4))
-"""What the bounds of a window are: 4.0 equals 4 as a key, and no tensor is indexed with it."""
-_VIEWS_KEPT = 64
-"""Of one tensor: loops name a few windows again and again; of windows at ever other offsets, views
-that are kept cost more than they save (1.4 µs an instruction, measured).
-"""
 _CUTS_KEPT = 1 << 16
-_WINDOWS_KEPT = 1 << 12
 
 
 def _is_everything(key: Any, shape: tuple[int, ...]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroncore.errors import AccessError
 from neuroncore.machine.core import NeuronCore
-from neuroncore.memory import NOTHING_NAMED, Dynamic, View
+from neuroncore.memory import Dynamic, View
 from neuroncore.memory.pattern import check_has_bits
 from neuroncore.program.ir.binding import (
     check_inside,
@@ -128,7 +128,6 @@ class Operand:
         view = View.__new__(View)
         view.array = np.ndarray(self.shape, flat.dtype, flat, offset * flat.itemsize, self.strides)
         view.storage, view.core, view.dynamic = whole.storage, whole.core, None
-        view.named = NOTHING_NAMED
         view.spec = self._spec(offset)
         return view
 
