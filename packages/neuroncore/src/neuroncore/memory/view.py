@@ -79,7 +79,7 @@ class View(ReshapedView):
 
     core: Core  # type: ignore[bad-override-mutable-attribute] # every core is a whole one
     whole_is_fresh: ClassVar[bool] = False
-    """Whether all of a tensor that nothing has written, as a view, is no use of its content."""
+    """Whether a view of all of a tensor that nothing has written leaves it unwritten."""
 
     # -- views of it ------------------------------------------------------------------------------
 
