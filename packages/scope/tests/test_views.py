@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from members import ROOT
 
+from nki_scope.cli import main
+
 AXE = ROOT / "packages" / "scope" / "web" / "node_modules" / "axe-core" / "axe.min.js"
 TABS = "[...document.querySelectorAll('[role=tab]')]"
 SHOWN = "document.querySelector('[role=tabpanel]:not([hidden])')"
@@ -81,6 +83,27 @@ def test_a_line_that_is_selected_selects_its_instructions(browser, attention):
     show(browser, "Timeline")
 
     assert "Line " in browser.run(f"{SHOWN}.querySelector('.details').textContent")
+
+
+def test_another_kernel_of_the_run_takes_over_all_views(browser, attention, page_of, tmp_path):
+    one = attention.rename(tmp_path / "one.html")
+    x = np.ones((256, 512), np.float32)
+    two = page_of(Path("examples/beta2/softmax.py"), "softmax_kernel", x)
+    assert main(["compare", str(two), str(one), "-o", str(tmp_path / "both.html")]) == 0
+    browser.open(tmp_path / "both.html")
+    for name in views(browser):
+        show(browser, name)
+
+    choose = "document.querySelector('#kernel')"
+    browser.run(f"({choose}.value = '1', {choose}.dispatchEvent(new Event('change')))")
+    show(browser, "Timeline")
+    browser.run(f"{SHOWN}.querySelector('canvas').focus()")
+    for key in ("ArrowDown", "c", "c", "ArrowDown"):
+        browser.press(key)
+    for name in views(browser):
+        show(browser, name)
+    assert "attention" in browser.run("document.querySelector('#kernel').selectedOptions[0].text")
+    assert browser.problems == []
 
 
 def test_data_of_another_version_leaves_the_summary(browser, attention):

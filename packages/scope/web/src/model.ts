@@ -53,8 +53,11 @@ export function byLine(kernel: Kernel): Map<string, Line> {
 /** One selection for all views: a kernel, and a bar or a line of it. */
 export class Selection extends EventTarget {
   kernel = 0; bar = -1; key = "";
+  private shown = new AbortController();
   constructor(readonly document: Document) { super(); }
   get now(): Kernel { return this.document.kernels[this.kernel]!; }
+  /** Calls `act` when the selection changes, until another kernel is shown. */
+  follow(act: () => void): void { this.addEventListener("change", act, { signal: this.shown.signal }); }
   pick(bar: number): void {
     this.bar = bar;
     const call = bar < 0 ? undefined : this.now.calls[this.now.bars.call[bar]!];
@@ -62,5 +65,5 @@ export class Selection extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
   pickLine(key: string, bar = -1): void { this.key = key; this.bar = bar; this.dispatchEvent(new Event("change")); }
-  show(kernel: number): void { this.kernel = kernel; this.bar = -1; this.key = ""; this.dispatchEvent(new Event("kernel")); }
+  show(kernel: number): void { this.shown.abort(); this.shown = new AbortController(); this.kernel = kernel; this.bar = -1; this.key = ""; this.dispatchEvent(new Event("kernel")); }
 }

@@ -19,7 +19,7 @@ export class SourceView {
     const choose = el("select", { id: "metric", onchange: (e: Event) => { this.metric = (e.target as HTMLSelectElement).value; this.render(); } }, ...METRICS.map(([n, l]) => el("option", { value: n }, l)));
     this.root.append(el("p", { class: "bar" }, el("label", { for: "metric" }, "Heat by "), choose), this.details, this.body);
     this.render();
-    selection.addEventListener("change", () => this.changed());
+    selection.follow(() => this.changed());
     this.changed();
   }
 

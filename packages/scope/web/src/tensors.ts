@@ -30,7 +30,7 @@ export class TensorsView {
     this.root.append(el("p", { class: "bar" }, el("label", { for: "tensor" }, "Tensor "), choose, el("button", { onclick: () => step(-1) }, "Step back"), el("button", { onclick: () => step(1) }, "Step forward"), this.slider),
       this.text, this.heat.canvas, this.bars.canvas,
       left.length ? el("p", { class: "soft" }, `The first ${t.results.length} results are kept. Not kept: ${left.map(([n, c]) => `${n} (${c})`).join(", ")}. nki-run --dump DIR writes what every tensor held at the end.`) : "");
-    selection.addEventListener("change", () => this.follow());
+    selection.follow(() => this.follow());
     this.go(0, false);
     this.follow();
   }
@@ -60,6 +60,7 @@ export class TensorsView {
   }
 
   private drawHeat(c: CanvasRenderingContext2D): void {
+    if (!this.starts.length) return;
     const r = this.results[this.at]!, { pictures, levels } = this.kernel.tensors!, first = this.starts[this.at]!;
     const cell = Math.min(SIDE / r.rows, Math.min(600, this.heat.width - 160) / r.columns, 40);
     for (let y = 0; y < r.rows; y++) for (let x = 0; x < r.columns; x++) {
@@ -71,6 +72,7 @@ export class TensorsView {
     ["rows: dimension 0", "blue: least", "yellow: greatest", "red: NaN"].forEach((line, i) => c.fillText(line, r.columns * cell + 12, 14 + 16 * i));
   }
   private drawBars(c: CanvasRenderingContext2D, w: number): void {
+    if (!this.starts.length) return;
     const r = this.results[this.at]!, most = Math.max(1, ...r.histogram), wide = Math.min(600, w) / r.histogram.length;
     c.fillStyle = "#4e79a7";
     r.histogram.forEach((n, i) => { const h = 90 * n / most; c.fillRect(i * wide, 95 - h, wide - 1, h); });

@@ -35,7 +35,7 @@ export class TimelineView {
       canvas, el("p", { class: "soft", id: "timeline-keys" }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: what it waited for; 0: whole. Outlined bars are on the critical path."),
       kernel.repeats.length ? el("p", { class: "soft" }, `The kernel has ${kernel.numOps} micro-ops; ${kernel.bars.lane.length} are drawn. Not drawn are iterations that repeat earlier ones: ${kernel.repeats.slice(0, 3).map(([a, b, n, ns]) => `${n} times ${b! - a!} micro-ops, ${time(ns!)} apart`).join("; ")}${kernel.repeats.length > 3 ? "; …" : ""}.`) : "",
       this.details, this.stalls());
-    selection.addEventListener("change", () => this.changed());
+    selection.follow(() => this.changed());
     this.changed();
   }
 
