@@ -257,7 +257,7 @@ def test_a_file_is_whole_or_as_it_was(nkigen, folder, monkeypatch):
     before = (folder / "kernel.py").read_bytes()
     monkeypatch.setattr(generated_source.Path, "replace", full)
 
-    assert nkigen(*LINE, "-o", "kernel.py", "--nki", "0.2").code == 1
+    assert nkigen(*LINE, "-o", "kernel.py", "--nki", "0.2").code == 2
     assert (folder / "kernel.py").read_bytes() == before
     assert [path.name for path in folder.iterdir() if path.suffix == ".nkigen"] == []
 

@@ -198,7 +198,7 @@ REJECTED = {
     ),
     "floats": (lambda x: np.take_along_axis(x, HALVES, 1), IndexError, "integer"),
     "computed indices": (
-        lambda x: np.take_along_axis(x, x.argmax(1, keepdims=True), 1), TypeError, "np.arange(n)",
+        lambda x: np.take_along_axis(x, x.argmax(1), 1), ValueError, "indices[:, None]",
     ),
     "outside": (lambda x: np.take_along_axis(x, ROWS + 7, 1), IndexError, "out of bounds"),
     "a line": (lambda x: np.fill_diagonal(x[0], 1), ValueError, "at least 2-d"),

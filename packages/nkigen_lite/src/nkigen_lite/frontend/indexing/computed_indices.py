@@ -133,8 +133,18 @@ def _line(x: Array, keys: tuple[Any, ...], view: View) -> tuple[Array, int, Arra
     return line, first, reduce(lambda place, key: place * key[1] + key[0], keyed[1:], keyed[0][0])
 
 
+def _check_rank(x: Array, indices: Array) -> None:
+    if indices.ndim != x.ndim:
+        raise ValueRangeError(
+            "`indices` and `arr` must have the same number of dimensions",
+            expected=f"{x.ndim} axes", got=f"{indices.ndim}", operand="indices",
+            hint="add axes of one element: indices[:, None]",
+        )  # fmt: skip
+
+
 def along_axis(x: Array, indices: Any, axis: int) -> Array:
     """`np.take_along_axis` of computed indices."""
+    _check_rank(x, indices)
     last = np.moveaxis(x, axis, -1)
     places = np.moveaxis(places_of(indices, x.shape[axis]), axis, -1)
     lead = np.broadcast_shapes(last.shape[:-1], places.shape[:-1])
@@ -187,11 +197,7 @@ def add_at(x: Any, keys: tuple[Any, ...], given: Any, view: View) -> None:
 
 def put_along(x: Array, indices: Array, values: Any, axis: int) -> None:
     """`np.put_along_axis` of computed indices: each element is a row of its own."""
-    if indices.ndim != x.ndim:
-        raise ValueRangeError(
-            "`indices` and `arr` must have the same number of dimensions",
-            expected=f"{x.ndim} axes", got=f"{indices.ndim}", operand="indices",
-        )  # fmt: skip
+    _check_rank(x, indices)
     shape = tuple(m if d == axis else n for d, (m, n) in enumerate(
         zip(indices.shape, x.shape, strict=True)))  # fmt: skip
     step = prod(x.shape[axis + 1 :])
