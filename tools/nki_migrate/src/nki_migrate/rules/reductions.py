@@ -25,10 +25,12 @@ from nki_migrate.rewriting.destinations.destination import (
 from nki_migrate.rewriting.inference.promotion import float32, is_truth, reject_truth_values
 from nki_migrate.rewriting.operations.instructions import axes_of, product, reduced_shape
 from nki_migrate.rewriting.operations.operands import operator_text
-from nki_migrate.rewriting.operations.operators import binary, two_tiles
+from nki_migrate.rewriting.operations.operators import binary, copy_into, two_tiles
+from nki_migrate.rewriting.views.masks import Region
 from nki_migrate.rewriting.views.view_text import (
     as_tensor,
     hint_of,
+    is_whole,
     own_dtype,
     rank_of,
     spell,
@@ -218,7 +220,9 @@ def _rewrite_loop_reduce(ctx: Context, site: CallSite) -> Tensor:
         raise Cannot(_RULE, "`nl.loop_reduce` that is not assigned to part of a tensor", site.node)
     if site.get("mask") is not None or set(site.arguments) - _KNOWN:
         raise Cannot(_RULE, "`nl.loop_reduce` with a mask", site.node)
-    if not view.storage.filled and not _is_set_before(ctx, site.node):
+    is_set = view.storage.filled or _is_set_before(ctx, site.node)
+    loop = None if is_set else _first_turn(ctx, site, view)
+    if not is_set and loop is None:
         message = "`nl.loop_reduce` into a tensor that may hold nothing before its first turn"
         raise Cannot(_RULE, message, site.node)
     own = own_dtype(ctx, view)
@@ -228,7 +232,27 @@ def _rewrite_loop_reduce(ctx: Context, site: CallSite) -> Tensor:
     name = operator_text(ctx, op).rpartition(".")[2]
     ctx.report(_RULE, site.node, f"the destination is the other operand: `{name}` in place")
     ctx.use(x, "op")
-    return two_tiles(ctx, name, x, view, Result(site.node, Target(view=view), own))
+    result = Result(site.node, Target(view=view), own)
+    if loop is None:
+        return two_tiles(ctx, name, x, view, result)
+    rank = rank_of(view)
+    copy_into(ctx, x, replace(result, region=Region({}, (f"{loop} == 0",), rank)))
+    return two_tiles(ctx, name, x, view, replace(result, region=Region({}, (f"{loop} > 0",), rank)))
+
+
+def _first_turn(ctx: Context, site: CallSite, view: Tensor) -> str | None:
+    """The variable of the one loop over which a fresh tile is reduced; it counts from 0."""
+    indices = site.get("loop_indices")
+    statement = ctx.index.statement_of(site.node)
+    loop = ctx.index.parent(statement) if statement is not None else None
+    match loop, indices:
+        case (
+            ast.For(target=ast.Name(id=name), iter=ast.Call(args=[_])),
+            ast.List(elts=[ast.Name(id=index)]) | ast.Tuple(elts=[ast.Name(id=index)]),
+        ) if name == index and not view.storage.written and is_whole(ctx, view):
+            is_outside = ctx.loops == (*view.storage.loops, ctx.site(loop))
+            return name if is_outside and ctx.site(loop) in ctx.sure_loops else None
+    return None
 
 
 def _is_set_before(ctx: Context, node: ast.expr) -> bool:

@@ -345,6 +345,11 @@ def _boolean(ctx: Context, node: ast.BoolOp) -> Value:
 
 
 def _conditional(ctx: Context, node: ast.IfExp) -> Value:
+    if isinstance(node.test, ast.Constant):  # the other arm never runs
+        arm = node.body if node.test.value else node.orelse
+        value = ctx.value_of(arm)
+        if isinstance(value, Tensor):
+            return value
     ctx.value_of(node.test)
     with stays_inside(ctx, node, "an arm of a conditional expression"):
         a, b = ctx.value_of(node.body), ctx.value_of(node.orelse)
