@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from nki_migrate.index.launchers import LAUNCHERS, launcher_aliases
+from nki_migrate.index.launchers import LAUNCHERS, bracket_of, launcher_aliases
 from nki_migrate.index.names import ImportedName, dotted, imported_names, shorten
 from nki_migrate.index.source import Source
 from nki_migrate.index.walking import children
@@ -359,9 +359,9 @@ class FileIndex:
         callee, arguments = call.func, call.args
         if self.canonical(callee) in {"nki.simulate_kernel", "nki.simulate"} and arguments:
             callee, arguments = arguments[0], arguments[1:]
-        bracket = callee if isinstance(callee, ast.Subscript) else None
+        bracket = bracket_of(callee, self.host_of(call))
         name = self._kernel_name(bracket.value if bracket else callee)
-        if name is None or (bracket is None and name not in self.functions):
+        if name is None or (bracket is not callee and name not in self.functions):
             return
         grid: tuple[ast.expr, ...] = ()
         if bracket is not None:

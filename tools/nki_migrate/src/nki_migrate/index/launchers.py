@@ -39,6 +39,29 @@ def launcher_of(value: ast.expr) -> ast.expr:
     return value if value.args else value.func
 
 
+def bracket_of(callee: ast.expr, host: ast.AST | None) -> ast.Subscript | None:
+    """The grid of a launch: `kernel[grid](…)`, or `run = kernel[grid]` in front of `run(…)`.
+
+    A name that its function binds to something else as well is not followed.
+    """
+    if isinstance(callee, ast.Subscript):
+        return callee
+    value = _only_value(callee.id, host) if isinstance(callee, ast.Name) and host else None
+    if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name | ast.Attribute):
+        return value
+    return None
+
+
+def _only_value(name: str, host: ast.AST) -> ast.expr | None:
+    """What a function assigns to a name that nothing else binds there."""
+    nodes = list(ast.walk(host))
+    assigned = [n for n in nodes if isinstance(n, ast.Assign) and len(n.targets) == 1]
+    values = [n.value for n in assigned if name in _bound(n.targets[0])]
+    return (
+        values[0] if [b for n in nodes for b in _bound(n)].count(name) == len(values) == 1 else None
+    )
+
+
 def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:

@@ -49,6 +49,30 @@ def test_unpacked_shape_of_an_argument_is_understood():
     assert "for i in range(x.shape[0] // 128):" in result.after
 
 
+def test_a_launch_under_a_name_is_one():
+    result = migrate("""
+        def run(a):
+            launch = copy[a.shape[0] // 128]
+            return launch(a)
+        """)
+
+    assert "for i in range(x.shape[0] // 128):" in result.after
+    assert "launch = copy\n" in result.after
+    assert result.kernels[0].complete
+
+
+def test_a_grid_of_what_is_rebound_before_the_launch_is_left():
+    result = migrate("""
+        def run(a):
+            launch = copy[a.shape[0] // 128]
+            a = padded(a)
+            return launch(a)
+        """)
+
+    assert "launch = copy[a.shape[0] // 128]" in result.after
+    assert not result.kernels[0].complete
+
+
 def test_foreign_extent_is_left_to_a_human():
     result = migrate("""
         def run(a, n):

@@ -107,7 +107,7 @@ class _InKernelWords(ast.NodeTransformer):
 
     def __init__(self, index: FileIndex, launch: Launch, arguments: dict[str, str]) -> None:
         self.index, self.launch, self.arguments = index, launch, arguments
-        self.since = launch.call.lineno
+        self.since = (launch.bracket or launch.call).lineno
         """The line of the definition that is being written: it reads names as they are there."""
         self.names: tuple[str, ...] = ()
         """Those whose definitions are being written."""
