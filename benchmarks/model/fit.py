@@ -10,7 +10,7 @@ around costs.json: one estimate of every point for each constant.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median, quantiles
@@ -101,7 +101,7 @@ class Fit:
         return found
 
 
-def _first(values: dict[str, float]) -> float:
+def _first(values: Mapping[str, float]) -> float:
     return next(iter(values.values()))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import log
 from statistics import median, quantiles
 from typing import Any
 
@@ -29,10 +28,6 @@ class Prediction:
     def error(self) -> float:
         """Relative, positive where the model is too slow (or too high)."""
         return self.predicted / self.point.measured - 1
-
-    @property
-    def log_error(self) -> float:
-        return abs(log(self.predicted / self.point.measured))
 
 
 @dataclass(slots=True)

@@ -120,8 +120,9 @@ def test_there_is_a_track_for_every_engine_and_queue_that_works(traced):
 
 
 def test_kernels_follow_one_another_with_their_estimated_times(traced):
-    first = estimate(kernel("rows_doubled"), ((300, 64), "float32"))
-    second = estimate(kernel("product"), ((128, 128), "float32"), ((128, 512), "float32"))
+    first = estimate(kernel("rows_doubled"), ((300, 64), "float32"), mode="as_written")
+    specs = ((128, 128), "float32"), ((128, 512), "float32")
+    second = estimate(kernel("product"), *specs, mode="as_written")
 
     one, two = traced.slices["kernels"]
 
@@ -132,7 +133,7 @@ def test_kernels_follow_one_another_with_their_estimated_times(traced):
 
 
 def test_every_micro_op_is_a_slice_where_its_bar_is(traced):
-    bars = estimate(kernel("rows_doubled"), ((300, 64), "float32")).bars
+    bars = estimate(kernel("rows_doubled"), ((300, 64), "float32"), mode="as_written").bars
     end = traced.slices["kernels"][0]["end"]
 
     drawn = [s for s in traced.every() if s["start"] <= end and s["track"] != "kernels"]
@@ -331,7 +332,7 @@ def test_a_pipe_stays_one_and_gets_the_trace(tmp_path):
 
 
 def test_periods_that_are_not_drawn_are_marked(tmp_path):
-    timeline = estimate(kernel("rows_doubled"), ((128 * 200, 64), "float32"))
+    timeline = estimate(kernel("rows_doubled"), ((128 * 200, 64), "float32"), mode="as_written")
     assert timeline.repeats
 
     write_trace([timeline], tmp_path / "t.pftrace")

@@ -84,7 +84,7 @@ def program_of(
 
 def _recorded(
     kernel: Any, arrays_or_specs: tuple[Any, ...], target: str | None, kwargs: dict[str, Any]
-) -> tuple[Program, Options]:
+) -> tuple[Program, Options | None]:
     """The program of the kernel, not checked yet, and the options that it ran under."""
     expect_kernel(
         kernel,
@@ -115,7 +115,7 @@ def _recorded(
     return program, recorder.options
 
 
-def reject_illegal(program: Program, options: Options) -> None:
+def reject_illegal(program: Program, options: Options | None) -> None:
     """Raises ProgramError with what is wrong with the program; one that does not fit has a time.
 
     The values of tensors are not known.
