@@ -9,6 +9,7 @@ from typing import Any
 
 from neuroncore.errors import LaunchError
 from neuroncore.targets import TARGETS
+from neuroncore.timeline.compilation.toolchain import TRANSFORMATIONS
 from neuroncore.timeline.results.uncertainty import WIDER
 from neuroncore.work import costs
 
@@ -25,6 +26,10 @@ def tables() -> str:
             "",
             *_counts(found["constants"]),
             *_spreads(),
+            *(
+                f"- `{t.name}` ({', '.join(t.toolchains)}): {t.does}; {t.evidence}"
+                for t in TRANSFORMATIONS.values()
+            ),
             "",
             *_table(found["machine"], ""),
             "",
