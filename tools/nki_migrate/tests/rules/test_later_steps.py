@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from neuroncore.findings import Finding, Safety
+from nki_migrate.engine.migration import migrate_source
 from nki_migrate.index import FileIndex, Source, apply_edits
 from nki_migrate.rules import Site, all_rules
 from nki_migrate.settings.request import Request
@@ -209,3 +210,22 @@ def test_a_range_with_other_keywords_is_left_to_a_person():
     found, _ = findings_of(("NKI5004",), kernel("for i in nl.affine_range(4, unroll=2):\n    pass"))
 
     assert [(f.safety, f.edits) for f in found] == [(Safety.MANUAL, ())]
+
+
+@pytest.mark.parametrize(("target", "word"), [("0.6", "deprecated"), ("0.7", "removed")])
+def test_a_device_loop_is_called_what_it_is_at_the_target(target, word):
+    text = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+@nki.jit
+def copy(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in nl.dynamic_range(0, 4):
+        nisa.dma_copy(dst=out.ap([[64, 128], [1, 64]], scalar_offset=i), src=x)
+    return out
+"""
+    (found,) = migrate_source(text, "k.py", Request(target=target)).findings
+
+    assert found.message == f"nl.dynamic_range is {word}: nl.fori_loop"

@@ -62,7 +62,8 @@ def _check_deprecated(loop: ast.For | ast.While, site: Site) -> Iterator[Finding
     rule = "NKI5002" if isinstance(loop, ast.While) else "NKI5001"
     if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and len(loop.iter.args) == 1:
         rule = "NKI5003"
-    yield _finding(rule, loop, outcome, _DEPRECATED[type(loop)], Severity.WARNING, site)
+    said = _REMOVED if goes_on else _DEPRECATED
+    yield _finding(rule, loop, outcome, said[type(loop)], Severity.WARNING, site)
 
 
 _REASONS = {Kind.STATE: "NKI6003", Kind.TENSOR: "NKI6004"}

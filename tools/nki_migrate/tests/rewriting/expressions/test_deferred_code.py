@@ -144,9 +144,9 @@ def test_file_whose_kernels_all_stay_keeps_its_imports():
 
 
 def test_kernel_that_fails_the_self_check_does_not_cost_the_others(monkeypatch):
-    from nki_migrate.engine import processing
+    from nki_migrate.engine import migration, processing
 
-    real = processing.migrate_source
+    real = migration.migrate_source
 
     def restless(text, *rest):
         result = real(text, *rest)
@@ -154,7 +154,7 @@ def test_kernel_that_fails_the_self_check_does_not_cost_the_others(monkeypatch):
         again = "neuronxcc" not in text
         return processing.replace(result, after=changed) if again else result
 
-    monkeypatch.setattr(processing, "migrate_source", restless)
+    monkeypatch.setattr(migration, "migrate_source", restless)
     text = kernel("first = nl.load(x[0])", "bad") + kernel("second = nl.load(x[0])", "good")
     result = migrated(text, self_check=True)
 
