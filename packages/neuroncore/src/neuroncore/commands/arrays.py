@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 
 from nki_dtypes import DType, bool_, cast
@@ -27,3 +30,24 @@ def random_array(dtype: DType, shape: tuple[int, ...], rng: np.random.Generator)
         low = 0 if dtype.name.startswith("u") else -8
         return rng.integers(low, 9, shape).astype(dtype.storage)
     return cast(rng.standard_normal(shape).astype(np.float32), dtype)
+
+
+def save_arrays(file: Path, arrays: Iterable[np.ndarray]) -> None:
+    """Write arrays for `load_arrays`: bytes, with the format's name and the shape as their key."""
+    named = {
+        f"{number} {array.dtype.name} {' '.join(map(str, array.shape))}": array
+        for number, array in enumerate(map(np.asarray, arrays))
+    }
+    flat = {key: np.frombuffer(array.tobytes(), np.uint8) for key, array in named.items()}
+    with file.open("wb") as stream:  # savez appends .npz to names
+        np.savez(stream, **flat)  # type: ignore[arg-type]
+
+
+def load_arrays(file: Path) -> list[np.ndarray]:
+    """The arrays of a file, in order."""
+    with np.load(file, allow_pickle=False) as saved:
+        keys = [(key, *key.split()[1:]) for key in saved.files]
+        return [
+            saved[key].view(getattr(ml_dtypes, name, name)).reshape([int(n) for n in shape])
+            for key, name, *shape in keys
+        ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.commands.arrays import random_array
+from neuroncore.commands.arrays import load_arrays, random_array, save_arrays
 from neuroncore.commands.files import check_output
 from neuroncore.errors import LaunchError
 from nkigen_lite.cli.function import users_code
@@ -46,15 +45,14 @@ def check_place(path: Path, function: Callable[..., Any], force: bool) -> None:
 
 _NEEDED = ("nki_runtime", "nki_beta2")
 _DRIVER = """\
-import pickle
 from pathlib import Path
 
 from generated_kernel import {name} as kernel
+from neuroncore.commands.arrays import load_arrays, save_arrays
 
 folder = Path(__file__).parent
-found = kernel(*pickle.loads((folder / "inputs").read_bytes()))
-found = found if isinstance(found, tuple) else (found,)
-(folder / "results").write_bytes(pickle.dumps(found))
+found = kernel(*load_arrays(folder / "inputs"))
+save_arrays(folder / "results", found if isinstance(found, tuple) else (found,))
 """
 
 
@@ -93,14 +91,14 @@ def run_source(kernel: Compiled, source: str, arrays: Sequence[np.ndarray]) -> A
         (folder / "generated_kernel.py").write_text(source, encoding="utf-8")
         driver = folder / "run_generated_kernel.py"
         driver.write_text(_DRIVER.format(name=kernel.program.name), encoding="utf-8")
-        (folder / "inputs").write_bytes(pickle.dumps(kernel.inputs(*arrays)))
+        save_arrays(folder / "inputs", kernel.inputs(*arrays))
         program = kernel.program
         options = ("--backend", "beta2", "--nki", program.nki, "--target", program.target)
         command = (sys.executable, "-m", "nki_runtime", *options, "--shadow", str(driver))
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RunError(done.stdout + done.stderr)
-        return kernel.results(pickle.loads((folder / "results").read_bytes()), arrays)
+        return kernel.results(load_arrays(folder / "results"), arrays)
 
 
 @dataclass(frozen=True, slots=True)
