@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from neuroncore.machine.observe import Event
-from neuroncore.machine.results import result_arrays, widened
+from neuroncore.machine.results import result_arrays
 from neuroncore.memory import View
 from neuroncore.program import assigned_name
 from nki_scope.document import Columns
 
 MOST = 2000
 """Results of a launch that are kept: the first ones."""
-SIDE, BINS = 32, 24
+SIDE, BINS, LARGE = 32, 24, 1e30
+COUNTED = 8192
+"""Elements of a histogram; of larger results, evenly spaced ones."""
 CELLS = 160 * SIDE * SIDE
 """Cells of all pictures together; with more results each has fewer."""
 NAN, INF, NEGATIVE_INF, LEVELS = 255, 254, 253, 252
@@ -91,11 +94,12 @@ def _name(view: View) -> str:
 
 
 def _snapshot(step: int, view: View, array: np.ndarray) -> Snapshot:
-    values = widened(array).astype(np.float32, copy=False)
-    finite = values[np.isfinite(values)]
-    nans = int(np.isnan(values).sum())
+    values = array.astype(np.float32, copy=False)
+    is_finite = np.isfinite(values)
+    finite = values.ravel() if is_finite.all() else values[is_finite]
+    nans = 0 if finite.size == values.size else int(np.isnan(values).sum())
     least, greatest = (float(f()) if finite.size else 0.0 for f in (finite.min, finite.max))
-    counts = _histogram(finite, least, greatest)
+    counts = _histogram(finite[:: -(-finite.size // COUNTED) or 1], least, greatest)
     mean = float(finite.mean(dtype=np.float64)) if finite.size else 0.0
     return Snapshot(
         step, _name(view), array.shape, view.dtype.name, least, greatest, mean, nans,
@@ -108,19 +112,25 @@ def _histogram(finite: np.ndarray, least: float, greatest: float) -> list[int]:
     if not finite.size:
         return [0] * BINS
     width = (greatest - least) / BINS or 1.0
-    bins = ((finite.astype(np.float64) - least) / width).astype(np.int64)
-    return np.bincount(np.minimum(bins, BINS - 1), minlength=BINS).tolist()
+    wide = np.float32 if max(-least, greatest) < LARGE else np.float64  # no difference overflows
+    bins = ((finite.astype(wide, copy=False) - wide(least)) * wide(1 / width)).astype(np.int32)
+    counts = np.bincount(bins, minlength=BINS)
+    counts[BINS - 1] += counts[BINS:].sum()
+    return counts[:BINS].tolist()
 
 
 def _picture(values: np.ndarray, least: float, greatest: float) -> np.ndarray:
     table = values.reshape(len(values) if values.ndim > 1 else 1, -1)
     chosen = table[np.ix_(*map(_evenly, table.shape))].astype(np.float64)
     width = (greatest - least) or 1.0
-    special = np.select([np.isnan(chosen), chosen == np.inf, chosen == -np.inf],
-                        [NAN, INF, NEGATIVE_INF], -1)  # fmt: skip
-    finite = np.where(special < 0, chosen, least)
-    return np.where(special < 0, np.rint((finite - least) / width * LEVELS), special).astype(int)
+    levels = np.rint((np.nan_to_num(chosen, nan=least) - least) / width * LEVELS)
+    if not np.isfinite(chosen).all():
+        levels[np.isnan(chosen)] = NAN
+        levels[chosen == np.inf] = INF
+        levels[chosen == -np.inf] = NEGATIVE_INF
+    return levels.astype(int)
 
 
+@cache
 def _evenly(size: int) -> np.ndarray:
     return np.unique(np.linspace(0, size - 1, min(size, SIDE)).astype(int))
