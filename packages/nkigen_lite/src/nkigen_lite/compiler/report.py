@@ -67,7 +67,7 @@ class Stats:
     """Counts of one execution on one core.
 
     `instructions` are executed ones, DMAs included; `hbm_bytes` what DMAs read and write at the HBM
-    side, replicas counted; `predicted_us` the timeline's mode "compiled", without the launch.
+    side, replicas counted; `predicted_us` the timeline's mode "device", without the launch.
     """
 
     instructions: int
