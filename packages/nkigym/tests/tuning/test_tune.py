@@ -45,10 +45,10 @@ def test_a_winner_is_faster_legal_and_what_the_schedule_makes(case, tuned):
 def test_a_winner_is_executed_at_fewer_tiles_or_says_why_not(case, tuned):
     names = [check.name for check in tuned[case].checks]
 
-    assert names[:3] == ["replay", "verifier", "certificates"]
-    assert names[3].startswith("value numbers")
-    assert names[4].startswith("executed")
-    assert names[5:] == ["executed, real size"]
+    assert names[:4] == ["replay", "verifier", "certificates", "function"]
+    assert names[4].startswith("value numbers")
+    assert names[5].startswith("executed")
+    assert names[6:] == ["executed, real size"]
 
 
 def test_smaller_kernels_have_few_tiles_and_shares_of_the_axes():

@@ -34,6 +34,7 @@ from nkigym.search import (
 from nkigym.sweeps import SweepTask, run_sweep
 from nkigym.tuning import Tuned, tune
 from nkigym.tuning.loading import load_kernel
+from nkigym.tuning.task import STARTS
 
 
 @dataclass(slots=True)
@@ -113,6 +114,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="random: stop once so many programs are deep enough")  # fmt: skip
     add("--min-depth", type=int, default=0, metavar="N", help="fewest steps of the winner")
     add("--max-depth", type=int, metavar="N", help="most steps of a candidate")
+    add("--start", choices=tuple(STARTS), default="baseline",
+        help="the kernel to begin with; best: the faster (default: baseline)")  # fmt: skip
     add("--engines", metavar="NAME[,NAME]", help="the engines that a candidate may use")
     add("--store", metavar="FILE", help="keep what is found there, and do not ask for it again")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")
@@ -168,6 +171,7 @@ def _constraints(given: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `tune` about what a winner may be."""
     return {
         "min_depth": given.min_depth,
+        "start": given.start,
         "max_depth": inf if given.max_depth is None else given.max_depth,
         "engines": None if given.engines is None else _names(given.engines),
         "settings": Settings() if given.num_targets is None else Settings(given.num_targets),

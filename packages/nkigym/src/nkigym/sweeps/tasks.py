@@ -75,10 +75,12 @@ def _source_digest(function: str) -> str:
 
 _COMMON: Mapping[str, type] = {
     "budget": object, "strategy": str, "targets": list, "nki": str, "seeds": list,
+    "start": str,
 }  # fmt: skip
 _FUNCTION: Mapping[str, type] = {"name": str, "shapes": list, **_COMMON}
 _DEFAULTS: Mapping[str, Any] = {
     "budget": 100, "strategy": "descent", "targets": ["trn2"], "nki": DEFAULT_VERSION, "seeds": [0],
+    "start": "baseline",
 }  # fmt: skip
 
 
@@ -150,6 +152,7 @@ def _tasks(
         yield SweepTask(
             _located(folder, given["name"]), tuple(map(str, specs)), resolve_target(target).name,
             given["nki"], budget, given["strategy"], _seed(where, seed),
+            {"start": given["start"]},
         )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
@@ -15,6 +15,7 @@ from neuroncore.errors import KernelError
 from neuroncore.program import Program, calls, check, emit, parse_program
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import PARTITIONS
+from neuroncore.timeline import estimate
 from nkigym.analysis.outputs import check_results
 from nkigym.checker import check_root
 from nkigym.search import ConstraintError, SearchSpace
@@ -55,6 +56,7 @@ def tuning_task(
     target: str | None,
     nki: str | None,
     engines: Sequence[str] | None,
+    start: str = "baseline",
 ) -> TuningTask:
     """What is given, for a target and a version (None: its own, or the newest).
 
@@ -62,7 +64,7 @@ def tuning_task(
     `emit` raise.
     """
     if not isinstance(given, TileProgram):
-        asked = problem(given, specs, target, nki)
+        asked = problem(given, specs, target, nki, start)
         check_results(asked.root)
         emit(asked.root)  # what no source can be written of is rejected before a search
         return _of_loops(asked, allowed(asked.root, engines))
@@ -107,7 +109,9 @@ def _of_loops(asked: Problem, engines: frozenset[str] | None) -> TuningTask:
         lambda state: state,
         lambda: problem_of(asked.root),
         lambda schedule: replayed(asked.root, schedule),
-        lambda state, schedule: verify_winner(asked.root, state, schedule, asked.smaller),
+        lambda state, schedule: verify_winner(
+            asked.root, state, schedule, asked.smaller, asked.function
+        ),
     )
 
 
@@ -134,6 +138,8 @@ class Problem:
     root: Program
     make: Callable[[Sequence[Any]], Program] | None = None
     specs: tuple[Any, ...] = ()
+    function: Callable[..., Any] | None = None
+    """What the root was made from, where that is a NumPy function."""
 
     def smaller(self) -> Iterator[tuple[str, Program]]:
         """The same at fewer tiles, the fewest first."""
@@ -182,10 +188,13 @@ def problem(
     specs: Sequence[Any],
     target: str | None,
     nki: str | None,
+    start: str = "baseline",
 ) -> Problem:
     """The kernel to begin with, for a target and a version (None: the program's, or the newest).
 
     A kernel (`@nki.jit`) is run once on zeros, for the program that it is with these arguments.
+    start: of a function, "baseline" (the generated kernel where there is not a baseline kernel),
+    "generated", or "best", the faster of the two.
 
     Raises ConstraintError for a program and specs, or a program that this target or version does
     not take; what `nkigym.baseline` raises for
@@ -195,8 +204,10 @@ def problem(
         from nkigen_lite import as_spec
 
         wanted = tuple(as_spec(spec) for spec in specs)
-        make = partial(_captured if _is_kernel(given) else _baseline, given, target, nki)
-        return Problem(make(wanted), make, wanted)
+        if _is_kernel(given):
+            make = partial(_captured, given, target, nki)
+            return Problem(make(wanted), make, wanted)
+        return _begun(given, wanted, target, nki, start)
     if specs:
         raise ConstraintError("a kernel program says its shapes itself", expected="no specs")
     asked = replace(given, target=target or given.target, nki=nki or given.nki)
@@ -209,12 +220,50 @@ def problem(
     return Problem(asked)
 
 
+def _begun(
+    function: Callable[..., Any], specs: tuple[Any, ...], target: str | None, nki: str | None,
+    start: str,
+) -> Problem:  # fmt: skip
+    """The kernel of a function that `start` names. Raises what makes the last one impossible."""
+    if start not in STARTS:
+        raise ConstraintError(f"{start!r} is not a start", expected=", ".join(STARTS))
+    found: list[Problem] = []
+    reasons: list[KernelError] = []
+    for make in STARTS[start]:
+        try:
+            made = partial(make, function, target, nki)
+            found.append(Problem(made(specs), made, specs, function))
+        except KernelError as wrong:
+            reasons.append(wrong)
+        if found and start != "best":
+            return found[0]
+    if not found:
+        raise reasons[0]
+    return min(found, key=lambda problem: estimate(problem.root).total_ns)
+
+
+def _generated(
+    function: Callable[..., Any], target: str | None, nki: str | None, specs: Sequence[Any]
+) -> Program:
+    from nkigen_lite import compile
+
+    return compile(function, *specs, target=target or "trn2", nki=nki or DEFAULT_VERSION).program
+
+
 def _baseline(
     function: Callable[..., Any], target: str | None, nki: str | None, specs: Sequence[Any]
 ) -> Program:
     from nkigym.baseline import baseline_kernel
 
     return baseline_kernel(function, *specs, target=target or "trn2", nki=nki or DEFAULT_VERSION)
+
+
+STARTS: Mapping[str, tuple[Callable[..., Program], ...]] = {
+    "baseline": (_baseline, _generated),
+    "generated": (_generated,),
+    "best": (_generated, _baseline),
+}
+"""Kernels of a function that a search may begin with, by name; the first that there is."""
 
 
 def _captured(kernel: Any, target: str | None, nki: str | None, specs: Sequence[Any]) -> Program:

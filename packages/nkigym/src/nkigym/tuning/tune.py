@@ -39,6 +39,7 @@ def tune(
     min_depth: int = 0,
     max_depth: float = inf,
     engines: Sequence[str] | None = None,
+    start: str = "baseline",
     settings: Settings | None = None,
     store: str | Path | ResultStore | None = None,
     watcher: Watcher | None = None,
@@ -46,6 +47,8 @@ def tune(
     """The fastest schedule of a kernel program, of a tile program, or of a NumPy function or an
     `@nki.jit` kernel for arguments like `specs`.
 
+    start: what the search of a function begins with: its "baseline" kernel (the generated one
+    where there is none), its "generated" kernel, or the "best" of the two.
     budget: time ("60s") or candidates (1000). With candidates the search finds the same each time;
     with a time, `report.candidates` is the number that finds the same. Proving the winner comes on
     top. store: a file that keeps results, and whose latencies are reused; or an open store.
@@ -56,7 +59,7 @@ def tune(
     spent = budget if isinstance(budget, Budget) else parse_budget(str(budget))
     constraints = Constraints(min_depth, max_depth)
     plan = Plan(strategy, spent, seed, constraints, settings or Settings())
-    asked = tuning_task(function, specs, target, nki, engines)
+    asked = tuning_task(function, specs, target, nki, engines, start)
     space = asked.space
     if store is None:
         outcome, kept = search(space, plan, watcher=watcher), None

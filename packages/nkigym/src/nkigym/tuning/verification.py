@@ -25,6 +25,7 @@ from neuroncore.program import (
     parse_program,
     print_program,
 )
+from nki_dtypes import finfo
 from nkigym.analysis.outputs import written_parameters
 from nkigym.checker import check_kernels, check_same, check_step
 from nkigym.search import RejectedStepError, ScheduleError
@@ -64,9 +65,11 @@ Smaller = Callable[[], Iterator[tuple[str, Program]]]
 
 
 def verify_winner(
-    root: Program, winner: Program, schedule: Sequence[Any], smaller: Smaller
-) -> tuple[Check, ...]:
-    """Every check of a winner and of the schedule, as JSON, that is said to lead to it.
+    root: Program, winner: Program, schedule: Sequence[Any], smaller: Smaller,
+    function: Callable[..., Any] | None = None,
+) -> tuple[Check, ...]:  # fmt: skip
+    """Every check of a winner and of the schedule, as JSON, that is said to lead to it; of the
+    root too, where the NumPy function that it was made from is given.
 
     Raises VerificationError with the checks where one fails. An illegal program is not executed.
     """
@@ -77,9 +80,35 @@ def verify_winner(
         _replays(root, winner, schedule),
         legal,
         _is_certified(root, schedule),
+        *([] if function is None else [_computes(root, function)]),
         *_small(root, winner, schedule, smaller),
         _executes("real size", root, winner),
     ))  # fmt: skip
+
+
+PRECISION = 64
+"""Units of a format's precision by which a kernel may differ from its function in float64."""
+
+
+def _computes(root: Program, function: Callable[..., Any]) -> Check:
+    """The kernel to begin with against the function, which NumPy executes in float64."""
+    inputs, found = in_domain(root, SEED)
+    with np.errstate(all="ignore"):
+        given = [a.astype(np.float64) if a.dtype.kind not in "iub" else a for a in inputs]
+        try:
+            results = function(*given)
+        except Exception as wrong:  # it takes arrays of the generator, or none of float64
+            return Check("function", None, f"NumPy cannot execute it: {wrong}")
+    wanted = results if isinstance(results, tuple) else (results,)
+    for number, (got, want) in enumerate(zip(found, wanted, strict=False)):
+        exact = np.asarray(want, np.float64)
+        scale = np.max(np.abs(exact), initial=0.0, where=np.isfinite(exact))
+        coarsest = max(finfo(a.dtype).eps for a in (got, *inputs) if a.dtype.kind not in "iub")
+        limit = PRECISION * coarsest * scale
+        if not np.allclose(got.astype(np.float64), exact, 0, limit, equal_nan=True):
+            return Check("function", False, f"output {number} is not that of the function")
+    said = f"{len(wanted)} outputs within {PRECISION} units of precision of NumPy in float64"
+    return Check("function", True, said)
 
 
 def _held(checks: tuple[Check, ...]) -> tuple[Check, ...]:

@@ -1,0 +1,72 @@
+"""What a search of a function begins with."""
+
+import numpy as np
+import pytest
+from packages.nkigym.tests import tuning_kernels
+
+from nkigen_lite import compile
+from nkigym import tune
+from nkigym.baseline import BaselineError, baseline_kernel
+from nkigym.search import ConstraintError
+from nkigym.tuning.verification import verify_winner
+
+
+def product(left, right):
+    return left.T @ right
+
+
+def ragged(x, y):
+    return np.exp(x + y)
+
+
+def column_means(x):
+    return x - x.mean(axis=0, keepdims=True)
+
+
+def sum_and_maximum(x, y):
+    return x + y, x.max(axis=1)
+
+
+def transposed(x):
+    return (x * 2).T
+
+
+NEW = [
+    (ragged, ("f32[300,70]", "f32[300,70]")),
+    (column_means, ("f32[256,128]",)),
+    (sum_and_maximum, ("f32[130,600]", "f32[130,600]")),
+    (transposed, ("f32[200,100]",)),
+]
+
+
+@pytest.mark.parametrize(("function", "specs"), NEW, ids=lambda x: getattr(x, "__name__", ""))
+def test_a_function_without_a_baseline_kernel_begins_with_the_generated_one(function, specs):
+    with pytest.raises(BaselineError):
+        baseline_kernel(function, *specs)
+
+    tuned = tune(function, *specs, budget=20)
+
+    assert tuned.root == compile(function, *specs).program
+    assert tuned.report.best_ns <= tuned.report.root_ns
+    assert [each.passed for each in tuned.checks if each.name == "function"] == [True]
+
+
+def test_the_best_start_is_the_faster_kernel():
+    specs = tuning_kernels.PRODUCT
+    roots = [
+        tune(product, *specs, budget=5, start=s).report.root_ns for s in ("baseline", "generated")
+    ]
+
+    assert tune(product, *specs, budget=5, start="best").report.root_ns == min(roots)
+
+
+def test_an_unknown_start_is_rejected():
+    with pytest.raises(ConstraintError, match="'fastest' is not a start"):
+        tune(product, *tuning_kernels.PRODUCT, start="fastest")
+
+
+def test_a_root_that_is_not_its_function_is_found():
+    root = baseline_kernel(ragged, "f32[128,64]", "f32[128,64]")
+
+    with pytest.raises(Exception, match="output 0 is not that of the function"):
+        verify_winner(root, root, (), lambda: iter(()), lambda x, y: np.exp(x - y))
