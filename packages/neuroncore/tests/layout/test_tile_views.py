@@ -35,7 +35,8 @@ def addresses(view: TileView, tile_index) -> np.ndarray:
 def random_layout(rng: random.Random) -> Layout | None:
     """Dimensions of powers of two, their bits interleaved in memory, some with a swizzle."""
     bits = [rng.randint(1, 4) for _ in range(rng.randint(1, 3))]
-    dims, stride = [()] * len(bits), 1
+    dims: list[tuple[tuple[int, int], ...]] = [()] * len(bits)
+    stride = 1
     while any(bits):
         dim = rng.choice([n for n, left in enumerate(bits) if left])
         taken = rng.choice((bits[dim], rng.randint(1, bits[dim])))
