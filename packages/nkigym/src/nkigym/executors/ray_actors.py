@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -122,10 +123,11 @@ class _Cluster:
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
         ray = import_module("ray")
         _read_environment()
-        context = ray.init(
-            num_cpus=self._jobs, include_dashboard=False, object_store_memory=STORE_BYTES,
-            _temp_dir=str(self._made), _node_ip_address="127.0.0.1", **common,
-        )  # fmt: skip
+        with _this_interpreter():
+            context = ray.init(
+                num_cpus=self._jobs, include_dashboard=False, object_store_memory=STORE_BYTES,
+                _temp_dir=str(self._made), _node_ip_address="127.0.0.1", **common,
+            )  # fmt: skip
         host, _, port = context.address_info["gcs_address"].rpartition(":")
         self._head = host, int(port)
         return ray
@@ -170,6 +172,20 @@ class _Cluster:
             _read_environment()
         if self._made is not None:
             shutil.rmtree(self._made, ignore_errors=True)
+
+
+@contextmanager
+def _this_interpreter() -> Iterator[None]:
+    """Workers run the driver's Python. Of a driver below `uv run`, Ray would start each by `uv run`
+    too: an environment of its own, seconds later, with a cache in HOME. The variable that turns
+    this off is read when Ray is imported, which may have been before."""
+    constants = import_module("ray._private.ray_constants")
+    kept = constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV
+    constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV = False
+    try:
+        yield
+    finally:
+        constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV = kept
 
 
 def _read_environment() -> None:
