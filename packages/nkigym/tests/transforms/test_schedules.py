@@ -21,7 +21,9 @@ from nkigym.transforms import TransformStep, replay
 
 BY_HAND = [
     (matmul, MATMUL, 1.11, 3),
-    (softmax, SOFTMAX, 1.25, 2.4),  # a baseline kernel at 2.5 times its DMA bound: no more to gain
+    # Each of the baseline kernel's 32 tiles takes 14.29 µs, of which the queues move bytes for 5.82
+    # (2 x 1 MiB), which no schedule shortens: 2.46 times at most. 2.3 is that within 1.07.
+    (softmax, SOFTMAX, 1.25, 2.3),
     (gated, GATED, 1.25, 3),
     (rmsnorm_matmul, RMSNORM_MATMUL, 1.5, 3),
     (attention, ATTENTION, 1.5, 3),
