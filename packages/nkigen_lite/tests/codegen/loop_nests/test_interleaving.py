@@ -12,7 +12,8 @@ from nkigen_lite.compiler.compile import compile
 
 TOGETHER = "neighbours loaded together"
 ROTATED = ("f32[2, 4, 300, 64]", "f32[300, 32]", "f32[300, 32]")
-ROTATED_BYTES = 4 * (2 * 2 * 4 * 300 * 64 + 2 * 8 * 300 * 32)
+# x is read and the result written once; cos and sin are read once for all 2 x 4 heads.
+ROTATED_BYTES = 4 * (2 * 2 * 4 * 300 * 64 + 2 * 300 * 32)
 
 
 def by_steps(x: Any, cos: Any, sin: Any) -> Any:
@@ -31,6 +32,12 @@ def by_pairs(x: Any, cos: Any, sin: Any) -> Any:
     return np.stack([even * cos - odd * sin, even * sin + odd * cos], -1).reshape(x.shape)
 
 
+def by_halves(x: Any, cos: Any, sin: Any) -> Any:
+    """Rotary embedding of the first half with the second."""
+    a, b = np.split(x, 2, axis=-1)
+    return np.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
+
+
 @pytest.mark.parametrize("rotary", [by_steps, by_pairs])
 @pytest.mark.parametrize("heads, tokens, width", [(8, 300, 64), (3, 129, 10), (1, 513, 2)])
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
@@ -43,12 +50,12 @@ def test_neighbours_are_rotated(lowers, normal, rotary, heads, tokens, width, dt
 
 @pytest.mark.parametrize("rotary", [by_steps, by_pairs])
 def test_rotated_neighbours_are_read_and_written_once(rotary):
-    """181 us and 142 us part by part, 14 us where halves are rotated."""
+    """No slower than halves, which take as many operations; 195 us put in order in HBM."""
     kernel = compile(rotary, *ROTATED)
 
     assert kernel.stats.hbm_bytes == ROTATED_BYTES
-    assert kernel.stats.instructions <= 80
-    assert kernel.stats.predicted_us < 14
+    assert kernel.stats.instructions <= 3 + 6 + 1  # loads, operations, one store
+    assert kernel.stats.predicted_us <= compile(by_halves, *ROTATED).stats.predicted_us
     assert TOGETHER in kernel.plan.notes[-1]
 
 
