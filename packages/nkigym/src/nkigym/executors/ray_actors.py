@@ -179,7 +179,7 @@ def _this_interpreter() -> Iterator[None]:
     """Workers run the driver's Python. Of a driver below `uv run`, Ray would start each by `uv run`
     too: an environment of its own, seconds later, with a cache in HOME. The variable that turns
     this off is read when Ray is imported, which may have been before."""
-    constants = import_module("ray._private.ray_constants")
+    constants: Any = import_module("ray._private.ray_constants")
     kept = constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV
     constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV = False
     try:
