@@ -5,8 +5,9 @@ import pytest
 from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.random_kernels import random_kernel
 
-from tokenplan.checker.tile_blocks import Execution
-from tokenplan.tile_ir import bytecode, emit, orders_of, total_orders
+from nki_dtypes import bfloat16
+from tokenplan.checker.tile_blocks import Execution, ExecutionError
+from tokenplan.tile_ir import TileKernel, bytecode, emit, orders_of, total_orders
 
 QUICK, ALL = 250, 10_000
 
@@ -54,3 +55,20 @@ def test_a_recurrence_without_its_order_is_found_by_name():
 
     assert "store_view_tko" in gone and "load_view_tko" in gone
     assert "share byte 32768 of parameter 0, and no token orders them" in gone
+
+
+def test_elements_that_numpy_lacks_take_their_dtype_from_the_caller():
+    kernel = TileKernel("copy")
+    a, b = (kernel.array(name, (64, 64), "bf16") for name in "ab")
+    kernel.store(b, (0, 0), kernel.load(a, (0, 0), (64, 64)))
+    found = orders_of(kernel.described())
+    (function,) = bytecode.read(
+        bytecode.write(emit(found.described, found.kernel, found.kept))
+    ).functions
+    first = np.arange(64 * 64).reshape(64, 64).astype(bfloat16)
+    arrays = [first, np.zeros_like(first)]
+
+    Execution(arrays, dtypes={"bf16": first.dtype}).run(function)
+    assert (arrays[1] == first).all()
+    with pytest.raises(ExecutionError, match="dtype of bf16"):
+        Execution(arrays).run(function)

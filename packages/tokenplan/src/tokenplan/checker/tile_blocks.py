@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-           "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "tf32": np.float32,
-           "f64": np.float64, "ptr": np.int64, "f8e4m3fn": ml_dtypes.float8_e4m3fn,
-           "f8e5m2": ml_dtypes.float8_e5m2}  # fmt: skip
+           "f16": np.float16, "f32": np.float32, "tf32": np.float32, "f64": np.float64,
+           "ptr": np.int64}  # fmt: skip
 _SPACING = 1 << 40
 """Bytes from the start of one parameter to the next."""
 _PADDING = {None: 0, "zero": 0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf,
@@ -73,6 +71,8 @@ class Execution:
 
     arrays: Sequence[np.ndarray]
     block: tuple[int, int, int] = (0, 0, 0)
+    dtypes: Mapping[str, Any] = field(default_factory=dict)
+    """Dtypes of element types that NumPy lacks: `{"bf16": array.dtype}`."""
     values: dict[Any, Any] = field(default_factory=dict)
     accesses: list[TileAccess] = field(default_factory=list)
     steps: int = 0
@@ -85,8 +85,9 @@ class Execution:
                 self.values[parameter] = np.int64(n * _SPACING)
                 n += 1
             else:
-                kind = _DTYPES[parameter.type["element"].kind]
-                self.values[parameter] = np.asarray(next(numbers), kind)
+                self.values[parameter] = np.asarray(
+                    next(numbers), self.dtype(parameter.type["element"])
+                )
         self._block(function.body)
         return self
 
@@ -105,6 +106,12 @@ class Execution:
             for value, found in zip(op.results, results, strict=True):
                 self.values[value] = found
         return []
+
+    def dtype(self, element: Any) -> Any:
+        found = _DTYPES.get(element.kind) or self.dtypes.get(element.kind)
+        if found is None:
+            raise ExecutionError(f"the dtype of {element.kind} is missing in `dtypes`")
+        return found
 
     def value(self, op: Any, name: str) -> Any:
         """The value of an operand, None where it is absent."""
@@ -205,18 +212,16 @@ def _make_tensor(run: Execution, op: Any) -> list[Any]:
     shapes, strides = iter(run.all(op, "shape")), iter(run.all(op, "strides"))
     shape = tuple(int(next(shapes)) if n == _DYNAMIC else n for n in kind["shape"])
     steps = tuple(int(next(strides)) if n == _DYNAMIC else n for n in kind["strides"])
-    return [_Tensor(int(run.value(op, "base")), shape, steps, _DTYPES[kind["element"].kind])]
+    return [_Tensor(int(run.value(op, "base")), shape, steps, run.dtype(kind["element"]))]
 
 
 def _make_view(run: Execution, op: Any) -> list[Any]:
     kind, tensor = op.results[0].type, run.value(op, "tensor_view")
-    dims = tuple(range(len(kind["tile"])))
+    tile, padding = kind["tile"], kind["padding"]
     if kind.kind == "gather_scatter_view":
-        return [
-            _View(tensor, kind["tile"], kind["tile"], dims, kind["padding"], kind["sparse_dim"])
-        ]
-    steps = kind["traversal"] if kind.kind == "strided_view" else kind["tile"]
-    return [_View(tensor, kind["tile"], steps, kind["dim_map"], kind["padding"])]
+        return [_View(tensor, tile, tile, tuple(range(len(tile))), padding, kind["sparse_dim"])]
+    steps = kind["traversal"] if kind.kind == "strided_view" else tile
+    return [_View(tensor, tile, steps, kind["dim_map"], padding)]
 
 
 def _load_view(run: Execution, op: Any) -> list[Any]:
@@ -241,7 +246,7 @@ def _pointers(run: Execution, op: Any, name: str) -> tuple[np.ndarray, np.ndarra
 
 
 def _load_pointers(run: Execution, op: Any) -> list[Any]:
-    (addresses, inside), dtype = _pointers(run, op, "source"), _dtype(op)
+    (addresses, inside), dtype = _pointers(run, op, "source"), _dtype(run, op)
     fill = run.value(op, "padding")
     found = run.read(addresses, inside, 0 if fill is None else fill.flat[0], dtype)
     return [found, run.transfer(op, addresses, inside, dtype)]
@@ -254,10 +259,9 @@ def _store_pointers(run: Execution, op: Any) -> list[Any]:
 
 
 def _offset(run: Execution, op: Any) -> list[Any]:
-    size = np.dtype(_DTYPES[op.results[0].type["element"]["pointee"].kind]).itemsize
-    return [
-        np.asarray(run.value(op, "pointers")) + run.value(op, "offsets").astype(np.int64) * size
-    ]
+    size = np.dtype(run.dtype(op.results[0].type["element"]["pointee"])).itemsize
+    offsets = run.value(op, "offsets").astype(np.int64)
+    return [np.asarray(run.value(op, "pointers")) + offsets * size]
 
 
 # -- control flow ----------------------------------------------------------------------------------
@@ -268,7 +272,7 @@ def _for(run: Execution, op: Any) -> list[Any]:
     bounds = (int(run.value(op, name)) for name in ("lower", "upper", "step"))
     for at in range(*bounds):
         variable, *inside = body.arguments
-        run.values[variable] = np.asarray(at, _DTYPES[variable.type["element"].kind])
+        run.values[variable] = np.asarray(at, run.dtype(variable.type["element"]))
         run.values.update(zip(inside, carried, strict=True))
         carried = run._block(body)
     return carried
@@ -293,15 +297,15 @@ def _reduce(run: Execution, op: Any) -> list[Any]:
 # -- arithmetic ------------------------------------------------------------------------------------
 
 
-def _dtype(op: Any) -> Any:
-    return _DTYPES[op.results[0].type["element"].kind]
+def _dtype(run: Execution, op: Any) -> Any:
+    return run.dtype(op.results[0].type["element"])
 
 
 def _lanes(calculate: Callable[..., Any], *names: str) -> Callable[[Execution, Any], list[Any]]:
     def execute(run: Execution, op: Any) -> list[Any]:
         with np.errstate(all="ignore"):
             found = calculate(*(run.value(op, name) for name in names))
-            return [np.asarray(found).astype(_dtype(op))]
+            return [np.asarray(found).astype(_dtype(run, op))]
 
     return execute
 
@@ -318,13 +322,13 @@ def _constant(run: Execution, op: Any) -> list[Any]:
     shape, data = kind["shape"], np.frombuffer(op.attributes["value"], np.uint8)
     if kind["element"].kind == "i1":
         return [np.full(shape, bool(data[0]))]
-    found = data.view(_dtype(op))
+    found = data.view(_dtype(run, op))
     return [np.full(shape, found[0]) if found.size != prod(shape) else found.reshape(shape)]
 
 
 def _mma(run: Execution, op: Any) -> list[Any]:
     a, b, acc = (np.asarray(run.value(op, n)).astype(np.float32) for n in ("lhs", "rhs", "acc"))
-    return [(a @ b + acc).astype(_dtype(op))]
+    return [(a @ b + acc).astype(_dtype(run, op))]
 
 
 def _compare(run: Execution, op: Any) -> list[Any]:
@@ -336,25 +340,22 @@ def _divide(run: Execution, op: Any) -> list[Any]:
     lhs, rhs = run.value(op, "lhs"), run.value(op, "rhs")
     found = {"negative_inf": lhs // rhs, "positive_inf": -(-lhs // rhs)}.get(
         op.attributes["rounding"], np.trunc(np.true_divide(lhs, rhs)))  # fmt: skip
-    return [np.asarray(found).astype(_dtype(op))]
+    return [np.asarray(found).astype(_dtype(run, op))]
 
 
 def _tensor_shape(run: Execution, op: Any) -> list[Any]:
-    kinds = [_DTYPES[v.type["element"].kind] for v in op.results]
-    shape = run.value(op, "source").shape
-    return [np.asarray(n, kind) for n, kind in zip(shape, kinds, strict=True)]
+    sizes = zip(run.value(op, "source").shape, op.results, strict=True)
+    return [np.asarray(n, run.dtype(v.type["element"])) for n, v in sizes]
 
 
 def _index_space(run: Execution, op: Any) -> list[Any]:
     view = run.value(op, "source")
-    sizes = [
-        -(-view.tensor.shape[d] // step) for d, step in zip(view.dims, view.steps, strict=True)
-    ]
-    return [np.asarray(n, np.int32) for n in sizes]
+    dims = zip(view.dims, view.steps, strict=True)
+    return [np.asarray(-(-view.tensor.shape[d] // step), np.int32) for d, step in dims]
 
 
 def _iota(run: Execution, op: Any) -> list[Any]:
-    return [np.arange(prod(op.results[0].type["shape"]), dtype=_dtype(op))]
+    return [np.arange(prod(op.results[0].type["shape"]), dtype=_dtype(run, op))]
 
 
 def _permute(run: Execution, op: Any) -> list[Any]:
