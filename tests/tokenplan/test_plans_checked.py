@@ -67,8 +67,9 @@ def test_a_slot_that_is_reused_too_early_is_overwritten(planned):
             assert "E1" in {found.code for found in check(broken).findings}, name
 
 
-def test_two_waits_that_change_places_stop_the_plan_or_lose_an_order(planned):
-    waits = planned["plan"]["waits"]
+def test_two_waits_that_change_places_lose_an_order_exactly_where_a_timing_shows_it(planned):
+    """Some exchanges only wait for more than is needed, which the timings tell apart."""
+    waits, stopped = planned["plan"]["waits"], set()
     for n in range(len(waits) - 1):
         broken = copy.deepcopy(planned)
         one, other = broken["plan"]["waits"][n : n + 2]
@@ -76,7 +77,11 @@ def test_two_waits_that_change_places_stop_the_plan_or_lose_an_order(planned):
             continue
         one["op"], other["op"] = other["op"], one["op"]
         try:
-            found = {found.code for found in check(broken, random=0).findings}
+            report = check(broken, random=2_000)
         except ValueError:
             continue  # a distance that the other's loops do not have
-        assert found & {"E1", "E5"}, (one, other)
+        found = {found.code for found in report.findings} & {"E1", "E5"}
+        raced = not any("a race in 0 of them" in note for note in report.notes)
+        assert "E5" in found or ("E1" in found) == raced, (one, other)
+        stopped |= found
+    assert stopped

@@ -29,7 +29,8 @@ def schedule(graph: TokenGraph, program: Program) -> AsyncPlan:
 
     Buffers of loops get one place more each as long as that helps and all fit on chip; then each
     gives back what does not cost time. DMAs have a queue each, or share one for loads and one for
-    stores where that is as fast. Deterministic: the same kernel, the same plan.
+    stores where that is as fast, and buffers give back what its order saves. Deterministic: the
+    same kernel, the same plan.
     """
     kernel = graph.kernel
     short = _short(graph, program)
@@ -48,7 +49,7 @@ def schedule(graph: TokenGraph, program: Program) -> AsyncPlan:
     slots = search.narrowed(slots, queues, best)
     shared = by_direction(kernel)
     if search.time(slots, shared) <= best * AS_FAST:
-        queues = shared
+        queues, slots = shared, search.narrowed(slots, shared, best)
     return plan_with(graph, slots, queues)
 
 
