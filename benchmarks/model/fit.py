@@ -57,12 +57,15 @@ class Fit:
     """ln(measured / predicted)."""
     effects: np.ndarray
     """d ln(predicted) / d ln(constant): points x constants."""
+    reaches: np.ndarray
+    """ln of how far the 80 % interval of each point's program reaches."""
 
     @classmethod
     def of(cls, points: Sequence[Point]) -> Fit:
         """Estimates every point once, and once for each free constant."""
         points = [p for p in points if not p.reference]
-        base = _logs(Model(), points)
+        model = Model()
+        base = _logs(model, points)
         columns = []
         for name, target in FREE:
             factor = 1 + STEP
@@ -71,7 +74,9 @@ class Fit:
             moved = now.but(name, target, value * factor)
             columns.append((_logs(Model(moved), points) - base) / np.log(factor))
         measured = np.log([p.measured for p in points])
-        return cls(points, measured - base, np.column_stack(columns))
+        found = [model.timeline(p).uncertainty for p in points]
+        reaches = np.log([each.high_ns / each.low_ns for each in found]) / 2
+        return cls(points, measured - base, np.column_stack(columns), reaches)
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -170,17 +175,19 @@ def _order_lines(fit: Fit, errors: np.ndarray) -> Iterator[str]:
 
 
 def _spread_lines(fit: Fit, errors: np.ndarray) -> Iterator[str]:
-    """The left-out errors of whole kernels by toolchain: with the spread of its constants,
-    `model_error` in costs.json is at most their 80 % quantile over EIGHTY.
+    """The left-out errors of whole kernels by toolchain, and how many their intervals hold:
+    `model_error` in costs.json is what the spread of the constants leaves of the errors.
     """
-    by_toolchain: dict[str, list[float]] = {}
-    for point, error in zip(fit.points, errors, strict=True):
-        if point.section not in MICRO:
-            name = toolchain_of(point.build())
-            by_toolchain.setdefault(name, []).append(abs(float(error)))
-    for name, mine in by_toolchain.items():
-        within = np.quantile(mine, 0.8)
+    whole = [i for i, point in enumerate(fit.points) if point.section not in MICRO]
+    names = np.array([toolchain_of(fit.points[i].build()) for i in whole])
+    sizes, reaches = np.abs(errors[whole]), fit.reaches[whole]
+    for name in dict.fromkeys(names):
+        mine = names == name
+        size, reach = np.quantile(sizes[mine], 0.8), np.median(reaches[mine])
+        held, now = int((sizes <= reaches)[mine].sum()), costs()["model_error"][name]
+        rest = np.sqrt(max(0.0, (size**2 - reach**2) / EIGHTY**2 + now**2))
         yield (
-            f"  {name}: 80 % of {len(mine)} kernels within a factor of {np.exp(within):.3f}, "
-            f"at most model_error {within / EIGHTY:.3f}"
+            f"  {name}: 80 % of {mine.sum()} kernels within a factor of {np.exp(size):.3f}; their "
+            f"intervals hold {held}, reach a factor of {np.exp(reach):.3f} in the median, "
+            f"and would suit with model_error {rest:.3f}"
         )

@@ -211,7 +211,7 @@ def made_up(errors: list[float], effects: list[float]) -> Fit:
     points = [POINTS[name] for name in ("c14", "a1", "k2", "m1")][: len(errors)]
     columns = np.zeros((len(errors), len(FREE)))
     columns[:, 0] = effects
-    return Fit(points, np.array(errors), columns)
+    return Fit(points, np.array(errors), columns, np.zeros(len(errors)))
 
 
 def test_a_constant_that_all_points_show_alike_is_fitted_to_them():
