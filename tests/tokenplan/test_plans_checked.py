@@ -77,11 +77,11 @@ def test_two_waits_that_change_places_lose_an_order_exactly_where_a_timing_shows
             continue
         one["op"], other["op"] = other["op"], one["op"]
         try:
-            report = check(broken, random=2_000)
+            found = {found.code for found in check(broken, random=0).findings} & {"E1", "E5"}
         except ValueError:
             continue  # a distance that the other's loops do not have
-        found = {found.code for found in report.findings} & {"E1", "E5"}
-        raced = not any("a race in 0 of them" in note for note in report.notes)
+        notes = check(broken, random=2_000).notes
+        raced = not any("a race in 0 of them" in note for note in notes)
         assert "E5" in found or ("E1" in found) == raced, (one, other)
         stopped |= found
     assert stopped
