@@ -21,12 +21,15 @@ def anything(dtype: str, *shape: int, seed: int = 0) -> np.ndarray:
     )
 
 
+# 129 + 2: each of two tiles loads its two digits by themselves, not together. The last part of a
+# kernel is chosen by its own time; in small tiles it would take more by itself and less behind the
+# others: 56.9 and 38.3 us, of which 60 and 40.5 us are 5 % more.
 FEW_WITH_MANY = [
     (((4, 8, 8, 9), (1, 8, 9, 20)), 210, 46),
     (((16, 20, 20), (1, 20, 20)), 81, 31),
-    (((16, 1, 17, 17), (1, 4, 17, 17)), 129, 46),
-    (((16, 1, 32, 32), (1, 4, 32, 32)), 264, 58),
-    (((128, 16, 16), (16, 16)), 72, 40),
+    (((16, 1, 17, 17), (1, 4, 17, 17)), 129 + 2, 46),
+    (((16, 1, 32, 32), (1, 4, 32, 32)), 264, 60),
+    (((128, 16, 16), (16, 16)), 72, 40.5),
 ]
 
 
@@ -46,7 +49,8 @@ def test_few_matrices_of_integers_times_many_are_one_product(exactly, dtype, sha
 def test_few_matrices_of_short_integers_times_many_are_one_product(exactly, dtype):
     a, b = anything(dtype, 16, 1, 32, 32), anything(dtype, 1, 4, 32, 32)
     exactly(lambda a, b: a @ b, a, b)
-    assert compile(lambda a, b: a @ b, a, b).stats.predicted_us <= 31
+    # Without the 60 cycles of each access 31.4 us; with them that kernel takes 34.2 us.
+    assert compile(lambda a, b: a @ b, a, b).stats.predicted_us <= 34.2
 
 
 @pytest.mark.parametrize("number", [0x7F7F7F80, -1, -(2**31), 2**31 - 1])
@@ -232,13 +236,14 @@ def test_powers_of_two(exactly, dtype):
     [
         (lambda x: np.prod(x, axis=1), ["i32[9,513]"], 187, 57),
         (lambda x: np.cumprod(x, axis=1), ["i32[9,33]"], 121, 35),
-        (lambda x, y: x**y, ["u32[128,64]", "u32[128,64]"], 228, 46),
+        (lambda x, y: x**y, ["u32[128,64]", "u32[128,64]"], 228, 46.5),
     ],
     ids=["prod", "cumprod", "power"],
 )
 def test_wrapped_factors_take_fifteen_instructions_each(
     function, specs, most_instructions, most_us
 ):
+    """The power's 226 instructions took 46.1 us without the 60 cycles of each access, now 46.4."""
     made = compile(function, *specs)
     assert made.stats.instructions <= most_instructions
     assert made.stats.predicted_us <= most_us
