@@ -105,6 +105,15 @@ def test_nki_run_writes_the_page_with_findings(tmp_path, data_of):
     assert data_of(file)[0]["kernels"][0]["name"] == "copy"
 
 
+def test_a_script_that_runs_no_kernel_is_told_how_to_name_one(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(COPY)
+    words = ("nki_runtime", "--report", str(tmp_path / "page.html"), str(script))
+    done = subprocess.run((sys.executable, "-m", *words), capture_output=True, text=True)
+
+    assert "(no kernel ran: name one as FILE.py:FUNCTION with its arrays, " in done.stderr
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_named(tmp_path):
     script = tmp_path / "script.py"

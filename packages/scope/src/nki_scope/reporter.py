@@ -81,6 +81,8 @@ class Reporter:
         write_text(self.file, self._page(timelines))
         size = self.file.stat().st_size / 1e6
         kernels = f"{len(timelines)} kernel" + "s" * (len(timelines) != 1)
+        if not timelines and not self._migrations and not self._errors:
+            kernels = "no kernel ran: name one as FILE.py:FUNCTION with its arrays"
         return f"{kernels}, {size:.1f} MB; opens in a browser"
 
     def _page(self, timelines: Sequence[Timeline]) -> str:
