@@ -22,7 +22,7 @@ from nkigym.executors import (
 )
 from nkigym.executors import workers as workers_module
 
-LIMITS = Limits(seconds=2.0, num_bytes=200 << 20)
+LIMITS = Limits(seconds=5.0, num_bytes=200 << 20)
 MAKERS = {
     "inprocess": lambda: InProcess(LIMITS),
     "pool": lambda: pool(2, LIMITS),
@@ -76,7 +76,7 @@ def test_an_error_is_an_event_with_its_log(executor):
 def test_a_job_that_hangs_ends_at_its_limit_and_others_run(executor):
     events = events_of(executor, Job("a", JOBS + "hang"), Job("b", JOBS + "square", 2))
 
-    assert [e[:3] for e in only(events, Failed)] == [("a", "time", "stopped after 2 s, its limit")]
+    assert [e[:3] for e in only(events, Failed)] == [("a", "time", "stopped after 5 s, its limit")]
     assert [e.key for e in only(events, Finished)] == ["b"]
 
 
