@@ -1,7 +1,8 @@
 """Workers of a Ray cluster: an address, or a cluster of its own on this machine.
 
-The files of a local cluster (sessions, token) are in a folder that is removed at the end. It
-listens on the loopback address, and its usage statistics are off.
+The files of a local cluster (sessions, token) are in a folder that is removed at the end. Its node
+is the loopback address, though Ray opens some ports on every interface, behind the token; its usage
+statistics are off.
 """
 
 from __future__ import annotations
