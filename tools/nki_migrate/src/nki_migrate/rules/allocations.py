@@ -15,7 +15,7 @@ from nki_migrate.rewriting.context.source_text import as_dtype, text_of
 from nki_migrate.rewriting.destinations.creation import create, create_filled
 from nki_migrate.rewriting.destinations.destination import Result, destination, emit, whole_shape
 from nki_migrate.rewriting.destinations.memory import memory_of
-from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype
+from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
 

@@ -25,7 +25,7 @@ from nki_migrate.rewriting.inference.observations import guard, require_dtype, s
 from nki_migrate.rewriting.inference.promotion import float32, reject_truth_values, with_number
 from nki_migrate.rewriting.operations.operands import is_truth_value, scalar_of
 from nki_migrate.rewriting.operations.operators import binary, negative, unary
-from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype, tile_of
+from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype, tile_of
 from nki_migrate.rules.index_patterns import tile_of_numbers
 from nki_migrate.rules.rule import Hooks
 

@@ -19,7 +19,7 @@ from nki_migrate.rewriting.destinations.destination import (
 )
 from nki_migrate.rewriting.operations.masked_calls import affine_pattern, select
 from nki_migrate.rewriting.operations.operators import copied
-from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype
+from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype
 from nki_migrate.rules.rule import Hooks
 
 

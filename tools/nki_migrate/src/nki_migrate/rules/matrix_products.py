@@ -25,7 +25,8 @@ from nki_migrate.rewriting.inference.promotion import float32
 from nki_migrate.rewriting.operations.instructions import flat_size
 from nki_migrate.rewriting.operations.operators import copied, copy_into
 from nki_migrate.rewriting.views.masks import guards_of, region_of, unsupported_part
-from nki_migrate.rewriting.views.view_text import covers_tile, hint_of, own_dtype, spell, tile_of
+from nki_migrate.rewriting.views.tensors import covers_tile, hint_of, own_dtype, tile_of
+from nki_migrate.rewriting.views.view_text import spell
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.transfers import load
 

@@ -22,7 +22,7 @@ from nki_migrate.rewriting.inference.promotion import met, two_guessed, with_num
 from nki_migrate.rewriting.operations.broadcasting import form_of
 from nki_migrate.rewriting.operations.operands import scalar_of
 from nki_migrate.rewriting.operations.operators import copy_into
-from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype, tile_of
+from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype, tile_of
 from nki_migrate.rules.rule import Hooks
 
 _PREDICATES = {"uint8", "uint16", "uint32"}

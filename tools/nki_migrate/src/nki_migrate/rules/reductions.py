@@ -27,16 +27,16 @@ from nki_migrate.rewriting.operations.instructions import axes_of, product, redu
 from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.operations.operators import binary, copy_into, two_tiles
 from nki_migrate.rewriting.views.masks import Region
-from nki_migrate.rewriting.views.view_text import (
+from nki_migrate.rewriting.views.tensors import (
     as_tensor,
     hint_of,
     is_whole,
     own_dtype,
     rank_of,
-    spell,
     storage_dims,
     tile_of,
 )
+from nki_migrate.rewriting.views.view_text import spell
 from nki_migrate.rules.rule import Hooks
 
 _OPERATORS = {

@@ -16,7 +16,8 @@ from nki_migrate.rewriting.destinations.psum_accumulation import note_given
 from nki_migrate.rewriting.inference.observations import guard, seen_one, seen_same
 from nki_migrate.rewriting.operations.broadcasting import broadcast_partitions
 from nki_migrate.rewriting.operations.operators import copy_into
-from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype, spell, storage_dims
+from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype, storage_dims
+from nki_migrate.rewriting.views.view_text import spell
 from nki_migrate.rules.rule import Hooks
 
 

@@ -30,7 +30,8 @@ from nki_migrate.rewriting.expressions.compile_time_calls import makes_tile, val
 from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.operations.operators import copy_into
 from nki_migrate.rewriting.views.masks import EVERYWHERE, Region
-from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype, rank_of, spell, tile_of
+from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype, rank_of, tile_of
+from nki_migrate.rewriting.views.view_text import spell
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.tiles import base_of
 

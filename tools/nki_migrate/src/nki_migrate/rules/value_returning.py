@@ -23,7 +23,7 @@ from nki_migrate.rewriting.destinations.destination import (
 )
 from nki_migrate.rewriting.operations.instructions import INSTRUCTIONS, instruction
 from nki_migrate.rewriting.operations.operands import operator_text
-from nki_migrate.rewriting.views.view_text import as_tensor, tile_of
+from nki_migrate.rewriting.views.tensors import as_tensor, tile_of
 from nki_migrate.rules.rule import Hooks
 
 # rules of their own: NKI1194, NKI1197

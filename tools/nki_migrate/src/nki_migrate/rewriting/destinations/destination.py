@@ -27,14 +27,8 @@ from nki_migrate.rewriting.inference.observations import (
 )
 from nki_migrate.rewriting.inference.promotion import Guess, float32
 from nki_migrate.rewriting.views.masks import EVERYWHERE, Region, guards_of, region_of
-from nki_migrate.rewriting.views.view_text import (
-    Limits,
-    covers,
-    home,
-    is_whole,
-    rank_of,
-    spell,
-)
+from nki_migrate.rewriting.views.tensors import covers, home, is_whole, rank_of
+from nki_migrate.rewriting.views.view_text import Limits, spell
 
 Operand = Tensor | str
 VIEW_DIMENSIONS = 5  # NKI: NkiTensor views

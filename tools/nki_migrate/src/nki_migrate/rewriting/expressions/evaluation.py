@@ -49,7 +49,7 @@ from nki_migrate.rewriting.views.index_tensors import (
 )
 from nki_migrate.rewriting.views.masks import compare, conjoin
 from nki_migrate.rewriting.views.subscripts import access, is_colon
-from nki_migrate.rewriting.views.view_text import as_tensor, dimension, home, own_dtype
+from nki_migrate.rewriting.views.tensors import as_tensor, dimension, home, own_dtype
 
 _TARGET = resolve_target("trn1")  # `nl.tile_size` has the limits of NeuronCore-v2
 TILE_SIZES = {

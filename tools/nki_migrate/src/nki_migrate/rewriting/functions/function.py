@@ -21,7 +21,7 @@ from nki_migrate.rewriting.expressions.evaluation import evaluate
 from nki_migrate.rewriting.functions.launch_grid import GridPlan, Launches, bind_grid, plan_grid
 from nki_migrate.rewriting.plan.changes import Change, Loops, statements_in_order
 from nki_migrate.rewriting.statements.statements import walk_body
-from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype
+from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype
 
 
 def remove_dead_lines(ctx: Context) -> None:

@@ -21,7 +21,7 @@ from nki_migrate.facts.values import Container, Parameter, Storage, Sym, Tensor,
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import text_of
-from nki_migrate.rewriting.views.view_text import as_tensor, home, own_dtype
+from nki_migrate.rewriting.views.tensors import as_tensor, home, own_dtype
 
 _NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*|\[[\w., :+*/%'\"-]*\])*")  # no call
 _FLOATS = ("bfloat16", "float16", "float32")

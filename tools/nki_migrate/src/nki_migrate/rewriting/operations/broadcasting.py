@@ -14,14 +14,8 @@ from nki_migrate.rewriting.context.context import Context, call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.destinations.destination import temporary, valid_limits
 from nki_migrate.rewriting.inference.observations import differing_sizes, guard, seen_one, seen_same
-from nki_migrate.rewriting.views.view_text import (
-    Limits,
-    home,
-    own_dtype,
-    pattern,
-    spell,
-    storage_dims,
-)
+from nki_migrate.rewriting.views.tensors import home, own_dtype, storage_dims
+from nki_migrate.rewriting.views.view_text import Limits, pattern, spell
 
 
 def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:

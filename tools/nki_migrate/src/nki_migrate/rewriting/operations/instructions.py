@@ -31,7 +31,7 @@ from nki_migrate.rewriting.destinations.destination import (
 from nki_migrate.rewriting.inference.promotion import met, one_of_two
 from nki_migrate.rewriting.operations.operands import NUMPY_OPERATORS, operator_text
 from nki_migrate.rewriting.operations.operators import to_float32, two_tiles
-from nki_migrate.rewriting.views.view_text import hint_of, own_dtype, rank_of, tile_of
+from nki_migrate.rewriting.views.tensors import hint_of, own_dtype, rank_of, tile_of
 
 Shape = tuple[Sym, ...] | str
 _ONE = Sym.number(1)

@@ -25,7 +25,7 @@ from nki_migrate.rewriting.destinations.destination import (
 )
 from nki_migrate.rewriting.inference.observations import seen_same
 from nki_migrate.rewriting.operations.operators import copy_into
-from nki_migrate.rewriting.views.view_text import as_tensor, is_whole, own_dtype
+from nki_migrate.rewriting.views.tensors import as_tensor, is_whole, own_dtype
 
 _OF_ISA = ("activation", "reciprocal", "tensor_copy", "tensor_scalar", "tensor_tensor")
 _OF_ONE = (

@@ -39,7 +39,8 @@ from nki_migrate.rewriting.inference.promotion import (
 from nki_migrate.rewriting.operations.broadcasting import broadcast_partitions, form_of
 from nki_migrate.rewriting.operations.operands import is_truth_value, scalar_of
 from nki_migrate.rewriting.views.masks import Region
-from nki_migrate.rewriting.views.view_text import as_tensor, hint_of, own_dtype, spell
+from nki_migrate.rewriting.views.tensors import as_tensor, hint_of, own_dtype
+from nki_migrate.rewriting.views.view_text import spell
 
 _COMMUTATIVE = {"add", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor",
                 "logical_and", "logical_or", "logical_xor", "equal", "not_equal"}  # fmt: skip

@@ -46,7 +46,8 @@ from nki_migrate.rewriting.statements.tile_assignment import (
     assign_subscript,
 )
 from nki_migrate.rewriting.views.subscripts import access
-from nki_migrate.rewriting.views.view_text import as_tensor, dimension, spell
+from nki_migrate.rewriting.views.tensors import as_tensor, dimension
+from nki_migrate.rewriting.views.view_text import spell
 
 
 def walk_body(ctx: Context, body: list[ast.stmt]) -> None:

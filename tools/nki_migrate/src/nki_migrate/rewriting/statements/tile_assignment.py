@@ -27,7 +27,7 @@ from nki_migrate.rewriting.inference.promotion import float32
 from nki_migrate.rewriting.operations.calls import hand_over
 from nki_migrate.rewriting.operations.operators import OPERATORS, binary, copied
 from nki_migrate.rewriting.views.subscripts import access
-from nki_migrate.rewriting.views.view_text import as_tensor
+from nki_migrate.rewriting.views.tensors import as_tensor
 
 
 def assign_to_view(ctx: Context, statement: ast.stmt, view: Tensor, value: ast.expr) -> None:

@@ -25,7 +25,7 @@ from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_number, text_of
 from nki_migrate.rewriting.views.index_tensors import shared_extent
-from nki_migrate.rewriting.views.view_text import Gather, own_dtype, view_of
+from nki_migrate.rewriting.views.tensors import Gather, own_dtype, view_of
 
 _Indices = list[Value | ast.Slice]
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
