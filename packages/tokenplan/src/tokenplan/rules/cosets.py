@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 
-from neuroncore.integers.gf2 import basis, reduce
 from tokenplan.footprints import Trips
 from tokenplan.kernel.model import Access
 from tokenplan.rules.pair import Answer, Pair, Removed
@@ -106,3 +105,21 @@ def _factors(access: Access, trips: Trips) -> Iterator[tuple[int, int]]:
     for name, step in access.offset.terms:
         if trips[name][1]:
             yield trips[name][1] + 1, step
+
+
+def basis(vectors: list[int]) -> list[int]:
+    """Independent vectors of the same span, each with a highest bit of its own."""
+    found: list[int] = []
+    for vector in vectors:
+        vector = reduce(vector, found)
+        if vector:
+            found.append(vector)
+            found.sort(reverse=True)
+    return found
+
+
+def reduce(vector: int, basis: list[int]) -> int:
+    """The least vector that differs from `vector` by a sum of `basis`: 0 for one of the span."""
+    for other in basis:
+        vector = min(vector, vector ^ other)
+    return vector
