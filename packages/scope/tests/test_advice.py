@@ -38,6 +38,12 @@ def test_tiny_transfers_one_queue_and_one_evacuating_engine_are_named(page_of, d
     } <= set(titles)  # fmt: skip
 
 
+def test_small_transfers_gain_their_fixed_costs(page_of, data_of):
+    gains = {entry["title"]: entry["gainNs"] for entry in advice(page_of, data_of, 256)}
+
+    assert gains["Transfers are small"] > 0
+
+
 def test_the_largest_gain_comes_first_and_no_gain_exceeds_the_total(page_of, data_of):
     found = advice(page_of, data_of, 128)
     gains = [entry["gainNs"] for entry in found]

@@ -7,6 +7,8 @@ import inspect
 import os
 import random
 import time
+from importlib import import_module
+from importlib.util import find_spec
 from random import uniform
 from time import time as now
 
@@ -27,6 +29,7 @@ from neuroncore.errors import (
     UnsupportedError,
 )
 from neuroncore.instructions import KernelWarning
+from neuroncore.machine.captured_state import CLOCKS
 from neuroncore.machine.observe import Watcher, watched_by
 from neuroncore.program import capture, emit, execute_program, verify
 from neuroncore.timeline import estimate
@@ -198,12 +201,13 @@ CALLS = {
     "now() is called": lambda i: now() and None,
     "datetime.datetime.now() is called": lambda i: datetime.datetime.now() and None,
     "os.urandom() is called": lambda i: os.urandom(1) and None,
+    "datetime.datetime.today() is called": lambda i: datetime.datetime.today() and None,
 }
 
 
-@pytest.mark.parametrize("what", CALLS)
-def test_calls_whose_value_differs_from_turn_to_turn_are_reported_at_their_line(what):
-    found, body = [], CALLS[what]
+def changes_of(body):
+    """(what, line) of each change of state that a loop over `body` is reported for."""
+    found = []
 
     class Changes(Watcher):
         def state_changed(self, loop, what, place):
@@ -212,8 +216,27 @@ def test_calls_whose_value_differs_from_turn_to_turn_are_reported_at_their_line(
     lang = speaker("0.7", loop_state="ignore")
     with watched_by(Changes()):
         lang.run(lambda: lang.nl.fori_loop(0, 2, body))
+    return found
 
-    assert found == [(what, body.__code__.co_firstlineno)]
+
+@pytest.mark.parametrize("what", CALLS)
+def test_calls_whose_value_differs_from_turn_to_turn_are_reported_at_their_line(what):
+    body = CALLS[what]
+
+    assert changes_of(body) == [(what, body.__code__.co_firstlineno)]
+
+
+ARGUMENTS = {"posix.urandom": "1", "nt.urandom": "1", "secrets.randbelow": "5"}
+HERE = sorted(name for name in CLOCKS if find_spec(name.partition(".")[0]))
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_each_clock_is_reported(name):
+    module = name.partition(".")[0]
+    call = f"{name}({ARGUMENTS.get(name, '')})"
+    body = eval(f"lambda i: ({call}, None)[1]", {module: import_module(module)})
+
+    assert [what for what, _ in changes_of(body)] == [f"{name}() is called"]
 
 
 def test_names_of_modules_that_a_body_does_not_draw_from_are_not_reported(lang, recwarn):

@@ -179,6 +179,30 @@ def test_what_a_system_cannot_stop_is_a_sentence(monkeypatch, platform, version,
     assert confinement.missing_confinement() == expected
 
 
+LIMITED = """
+import ctypes, sys
+from pathlib import Path
+from nki_migrate.verify.confinement import limit_writes
+ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
+limit_writes(Path(sys.argv[1]))
+Path(sys.argv[1], "inside").write_text("1")
+Path(sys.argv[2], "outside").write_text("1")
+"""
+
+
+@pytest.mark.skipif(not confinement.landlock_version(), reason="the kernel has no Landlock")
+def test_landlock_alone_stops_writing_outside_the_folder(tmp_path: Path):
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    folder.mkdir(), other.mkdir()
+
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, folder, other], capture_output=True, text=True
+    )
+
+    assert (folder / "inside").exists() and not (other / "outside").exists()
+    assert "PermissionError" in done.stderr
+
+
 PARENT = """
 import sys
 from pathlib import Path

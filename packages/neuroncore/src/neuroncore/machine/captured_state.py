@@ -32,11 +32,11 @@ _ABSENT = "nothing"
 _SHARED_GENERATORS = {"random": "random", "numpy.random": "rand", "numpy": "random.rand"}
 """Modules that draw from a generator of their own: a function that is a method of it."""
 _GENERATOR_MODULES = ("random", "numpy.random")
-_CLOCKS = {
+CLOCKS = {
     "time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter",
     "time.perf_counter_ns", "time.process_time", "time.process_time_ns", "posix.urandom",
     "nt.urandom", "uuid.uuid1", "uuid.uuid4", "datetime.datetime.now",
-    "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today",
+    "datetime.datetime.utcnow", "datetime.date.today",
     "secrets.token_bytes", "secrets.token_hex", "secrets.randbelow",
 }  # fmt: skip
 """Functions whose value is another one in each call."""
@@ -140,17 +140,24 @@ def _variables(functions: Sequence[FunctionType]) -> Iterator[tuple[str, Any]]:
 
 
 def _clocks(functions: Sequence[FunctionType]) -> Iterator[str]:
-    """How functions write the ones of `_CLOCKS` that they name: `time.time`, `now`."""
+    """How functions write the ones of `CLOCKS` that they name: `time.time`, `now`."""
     roots = dict(_variables(functions))
     for path in {path for function in functions for path in _paths(function.__code__)}:
         value = roots.get(path[0])
         for name in path[1:]:
-            is_open = isinstance(value, (ModuleType, type)) and not _is_ours(value)
-            value = vars(value).get(name) if is_open else None
+            value = _member(value, name)
         owner = getattr(value, "__objclass__", getattr(value, "__self__", None))
         module = getattr(value, "__module__", None) or getattr(owner, "__module__", "")
-        if f"{module}.{getattr(value, '__qualname__', '')}" in _CLOCKS:
+        if f"{module}.{getattr(value, '__qualname__', '')}" in CLOCKS:
             yield ".".join(path)
+
+
+def _member(value: Any, name: str) -> Any:
+    """What a module or class, one of its bases too, holds under a name; None for all else."""
+    if not isinstance(value, (ModuleType, type)) or _is_ours(value):
+        return None
+    holders = value.__mro__ if isinstance(value, type) else (value,)
+    return next((vars(holder)[name] for holder in holders if name in vars(holder)), None)
 
 
 @lru_cache(maxsize=512)
