@@ -13,17 +13,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from members import ROOT
 from tests.documentation.test_migrating_page import make_repository
+from tests.programs.texts import COPY
 
 SCHEMAS = ROOT / "docs/schemas"
-PROGRAM = """\
-program("trn2", "0.7")
-def copy(x: float32[4, 4]):
-    out = buffer(float32[4, 4], shared_hbm)
-    tile = buffer(float32[4, 4], sbuf)
-    dma_copy(dst=tile[:, :], src=x[:, :])
-    dma_copy(dst=out[:, :], src=tile[:, :])
-    return out
-"""
 MATCHER = re.compile(r'"regexp": (".*")')
 
 
@@ -31,7 +23,7 @@ MATCHER = re.compile(r'"regexp": (".*")')
 def repository(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("repository")
     make_repository(folder)
-    (folder / "program.txt").write_text(PROGRAM)
+    (folder / "program.txt").write_text(COPY)
     output(
         folder,
         "tokenplan",

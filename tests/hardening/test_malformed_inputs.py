@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.programs.texts import COPY
 
 SEED = 25
 QUICK, THOROUGH = 50, 10_000
@@ -66,15 +67,6 @@ kernel = "copy"
 reference = "references.py:copy"
 args = [{ name = "x", shape = [4, 4], dtype = "float32" }]
 """
-PROGRAM = """\
-program("trn2", "0.7")
-def copy(x: float32[4, 4]):
-    out = buffer(float32[4, 4], shared_hbm)
-    tile = buffer(float32[4, 4], sbuf)
-    dma_copy(dst=tile[:, :], src=x[:, :])
-    dma_copy(dst=out[:, :], src=tile[:, :])
-    return out
-"""
 
 
 @dataclass(frozen=True)
@@ -106,7 +98,7 @@ KINDS = {
     "cases": Kind(
         "cases.toml", CASES, "nki_migrate.cli", ("verify", "k.py", "k.py", "--entry", "none")
     ),
-    "program text": Kind("p.txt", PROGRAM, "tokenplan.cli", ("explain", "p.txt")),
+    "program text": Kind("p.txt", COPY, "tokenplan.cli", ("explain", "p.txt")),
     "plan": Kind("plan.json", "{}", "tokenplan.cli", ("check", "plan.json")),
     "store": Kind("s.db", "SQLite format 3\0", "nkigym.cli", ("show", "s.db")),
 }  # fmt: skip

@@ -71,6 +71,22 @@ def make_parser() -> argparse.ArgumentParser:
         usage="nki-run [options] SCRIPT [ARGS ...]\n       nki-run [options] -m MODULE [ARGS ...]\n"
         "       nki-run [options] FILE.py:FUNCTION [[NAME=]VALUE ...]",
     )
+    _add_machine(parser)
+    _add_observers(parser)
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="print, once each, what the kernels request and what changes nothing here",
+    )
+    add_report(parser)
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def _add_machine(parser: argparse.ArgumentParser) -> None:
+    """What the kernels run on, and as which version."""
     parser.add_argument(
         "--backend",
         default="auto",
@@ -95,6 +111,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--shadow", action="store_true", help="hide an installed vendor package for this run"
     )
+
+
+def _add_observers(parser: argparse.ArgumentParser) -> None:
+    """What is looked at while they run, and where it is written."""
     parser.add_argument(
         "--record",
         metavar="FACTS.json",
@@ -134,16 +154,6 @@ def make_parser() -> argparse.ArgumentParser:
         type=float,
         help="what --compare allows, in units of the last place of the result's dtype (default 1)",
     )
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="print, once each, what the kernels request and what changes nothing here",
-    )
-    add_report(parser)
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
