@@ -1,6 +1,6 @@
 """The search of tile programs: how long it takes, how much it holds, what a program costs.
 
-    [NKI_AUTOTUNE_CHECKOUT=DIR] python benchmarks/gym.py [schedules] [--wall S | --cpu S]
+    [NKI_AUTOTUNE_CHECKOUT=DIR] python benchmarks/gym.py [schedules] [--jobs N] [--store FILE]
 
 Everything, which takes some ten minutes, or the searched schedules alone. A checkout of
 awslabs/nki-autotune, with its history, is measured beside. One BLAS thread, CPU time.
@@ -9,10 +9,9 @@ whose peak is that of the search. Visits are steps of random walks over 8 x 8 x 
 each certified. The pipeline is 100 programs of 256³, ten or more steps from the root: searched,
 certified by the checker, rolled, verified, written as source, executed, and compared to the bit.
 
-Schedules are of examples/gym, from the baseline kernel on trn2, searched for 60 seconds each
-and checked: by the wall's clock, or (`--cpu`) by the process's own, where others compute beside.
-What the binding resource needs bounds how many times faster than the baseline kernel a schedule can
-be. Steps of loop schedules, and hand-written schedules, are in gym_loops.py.
+Schedules are of the fifteen functions of gym_functions.toml, from their generated kernels on trn2:
+a budget of candidates, so that the table is the same each time; with `--store` a run is resumed.
+Steps of loop schedules, and hand-written schedules, are in gym_loops.py.
 """
 
 from __future__ import annotations
@@ -43,26 +42,17 @@ from packages.nkigym.tests.loop_schedules import MATMUL
 
 import nki_runtime
 from neuroncore.program import check, emit, reroll
-from neuroncore.timeline import estimate, latency_ns
+from neuroncore.timeline import latency_ns
 from nkigym import RewriteGraph, certificate, matmul_root, rewrite_graph
-from nkigym.analysis.roofline import Rooflines
 from nkigym.baseline import baseline_kernel
-from nkigym.search import Budget, Plan, search
-from nkigym.spaces import LoopSpace
+from nkigym.cli.executing import PRELOAD
+from nkigym.executors import InProcess, pool
+from nkigym.sweeps import read_sweep, run_sweep
 from nkigym.tile_rewrites import Node, Walk, descend, walk
 from nkigym.tiles.lowering import lower
-from nkigym.tuning import problem, verify_winner
 
 VISITS, PROGRAMS, DEPTH, SEED = 2_000, 100, 10, 7
-EXAMPLES = Path(__file__).parents[1] / "examples" / "gym"
-WANTED = {
-    "matmul": "90 % of TensorE's peak, 1.11",
-    "softmax": "3 times, 1.25",
-    "gated_mlp": "3 times, 1.25",
-    "rmsnorm_matmul": "3 times, 1.5",
-    "attention": "3 times, 1.5",
-}
-"""How much faster than the baseline kernel, and the ratio to the binding resource's least time."""
+FUNCTIONS = Path(__file__).with_name("gym_functions.toml")
 
 
 _AsWritten = argparse.RawDescriptionHelpFormatter
@@ -72,16 +62,13 @@ def main() -> None:
     """Every line: what, how much, what it may be. `schedules` prints those alone."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=_AsWritten)
     parser.add_argument("part", nargs="?", choices=("all", "schedules"), default="all")
-    clocks = parser.add_mutually_exclusive_group()
-    clocks.add_argument("--wall", type=float, metavar="SECONDS", default=60.0, help="(default: 60)")
-    clocks.add_argument("--cpu", type=float, metavar="SECONDS")
+    parser.add_argument("--jobs", type=int, metavar="N", default=1, help="(default: 1)")
+    parser.add_argument("--store", type=Path, metavar="FILE", help="(default: a temporary one)")
     given = parser.parse_args()
     if given.part == "all":
         _print_programs()
-    if given.cpu is None:
-        _print_schedules(given.wall, time.monotonic)
-    else:
-        _print_schedules(given.cpu, time.process_time)
+    with tempfile.TemporaryDirectory() as folder:
+        _print_schedules(given.jobs, given.store or Path(folder) / "found.db")
 
 
 def _print_programs() -> None:
@@ -194,31 +181,27 @@ def _print_latency() -> None:
         )
 
 
-def _print_schedules(seconds: float, clock: Callable[[], float]) -> None:
-    """The fastest schedule of each example, against what its resources need and what was wanted.
-
-    `at most`: the baseline kernel's time over the time of the winner's binding resource.
-    """
-    print("| kernel | baseline µs | best µs | times | at most | binding | ratio | TensorE's peak "
-          "| wanted | candidates | steps |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    for name, wanted in WANTED.items():
-        example = runpy.run_path(str(EXAMPLES / f"{name}.py"))
-        asked = problem(example[name], example["SPECS"], None, None)
-        space = LoopSpace(asked.root)
-        outcome = search(space, Plan("descent", Budget(seconds=seconds)), clock=clock)
-        schedule = [space.write_step(step) for step in outcome.best.schedule()]
-        verify_winner(asked.root, outcome.best.state, schedule, asked.smaller)
-        needed = Rooflines(asked.root.target, asked.root.nki).of(outcome.best.state)
-        binding = max(needed, key=lambda resource: needed[resource])
-        before, after = outcome.report.root_ns, outcome.report.best_ns
+def _print_schedules(jobs: int, store: Path) -> None:
+    """The fastest schedule of each function, from its generated kernel, with what binds it."""
+    executor = InProcess() if jobs == 1 else pool(jobs, preload=PRELOAD)
+    sweep = run_sweep(read_sweep(FUNCTIONS), executor, store)
+    print("| function | baseline µs | start µs | x roofline | best µs | times | x roofline "
+          "| binding | gap removed | candidates | steps | not checked |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for row in sweep.ordered:
+        assert row["status"] == "ok", row["status"]
+        missing = [check.partition(":")[0] for check in row["checks"] if ": not checked" in check]
         print(
-            f"| {name} | {before / 1e3:,.1f} | {after / 1e3:,.1f} | {before / after:.2f} | "
-            f"{before / needed[binding]:.2f} | {binding} | {after / needed[binding]:.2f} | "
-            f"{estimate(outcome.best.state).mfu:.1%} | {wanted} | "
-            f"{outcome.report.candidates:,} | {len(schedule)} |",
-            flush=True,
-        )
+            "|", " | ".join([
+                f"{row['function']} {' '.join(row['specs'])}",
+                f"{row['baseline_ns'] / 1e3:,.1f}" if row["baseline_ns"] else "none",
+                f"{row['root_ns'] / 1e3:,.1f}", f"{row['root_ratio']:.2f}",
+                f"{row['best_ns'] / 1e3:,.1f}", f"{row['speedup']:.2f}", f"{row['ratio']:.2f}",
+                row["binding"], f"{row['gap_removed']:.0%}", f"{row['candidates']:,}",
+                f"{row['steps']}", ", ".join(missing) or "-",
+            ]), "|",
+        )  # fmt: skip
+    print(f"geometric mean {sweep.mean_speedup:.2f} times, {sweep.seconds:.0f} s")
 
 
 def _deep(space: RewriteGraph, random: Random) -> Node:

@@ -29,4 +29,4 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 if __name__ == "__main__":
     small = "--small" in sys.argv
-    print(tune(attention, *(SMALL if small else SPECS), budget=40 if small else "60s"))
+    print(tune(attention, *(SMALL if small else SPECS), budget=200 if small else "60s"))

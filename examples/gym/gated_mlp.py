@@ -26,4 +26,4 @@ def gated_mlp(x: np.ndarray, gate: np.ndarray, up: np.ndarray, down: np.ndarray)
 
 if __name__ == "__main__":
     small = "--small" in sys.argv
-    print(tune(gated_mlp, *(SMALL if small else SPECS), budget=40 if small else "60s"))
+    print(tune(gated_mlp, *(SMALL if small else SPECS), budget=200 if small else "60s"))

@@ -25,4 +25,4 @@ def matmul(lhs_t: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 
 if __name__ == "__main__":
     small = "--small" in sys.argv
-    print(tune(matmul, *(SMALL if small else SPECS), budget=40 if small else "60s"))
+    print(tune(matmul, *(SMALL if small else SPECS), budget=200 if small else "60s"))

@@ -26,4 +26,4 @@ def rmsnorm_matmul(x: np.ndarray, gain: np.ndarray, weights: np.ndarray) -> np.n
 
 if __name__ == "__main__":
     small = "--small" in sys.argv
-    print(tune(rmsnorm_matmul, *(SMALL if small else SPECS), budget=40 if small else "60s"))
+    print(tune(rmsnorm_matmul, *(SMALL if small else SPECS), budget=200 if small else "60s"))

@@ -26,4 +26,4 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 if __name__ == "__main__":
     small = "--small" in sys.argv
-    print(tune(softmax, *(SMALL if small else SPECS), budget=40 if small else "60s"))
+    print(tune(softmax, *(SMALL if small else SPECS), budget=200 if small else "60s"))

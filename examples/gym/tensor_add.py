@@ -25,4 +25,4 @@ def tensor_add(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 if __name__ == "__main__":
     small = "--small" in sys.argv
-    print(tune(tensor_add, *(SMALL if small else SPECS), budget=40 if small else "60s"))
+    print(tune(tensor_add, *(SMALL if small else SPECS), budget=200 if small else "60s"))

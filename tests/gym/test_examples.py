@@ -25,9 +25,9 @@ def test_an_example_becomes_faster_and_gives_what_numpy_gives(file):
     example = runpy.run_path(str(file))
     function = example[file.stem]
 
-    tuned = tune(function, *example["SMALL"], budget=40)
+    tuned = tune(function, *example["SMALL"], budget=200)
 
-    assert tuned.report.candidates == 40
+    assert tuned.report.candidates == 200
     assert tuned.report.best_ns < tuned.report.root_ns
     assert not [check for check in tuned.checks if check.passed is False]
     random = np.random.default_rng(11)
@@ -55,11 +55,11 @@ def test_an_example_runs_as_a_program(file):
 @pytest.mark.thorough
 @EVERY
 def test_an_example_becomes_three_times_as_fast_at_its_real_size(file):
-    """But for what baseline kernels already do at two fifths of the speed of their bytes."""
+    """As the baseline kernel; less where that takes at most two and a half times its bytes."""
     example = runpy.run_path(str(file))
 
     tuned = tune(example[file.stem], *example["SPECS"], budget=1000)
 
     wanted = {"softmax": 2.4, "tensor_add": 2}.get(file.stem, 3)
-    assert tuned.speedup >= wanted
+    assert tuned.baseline_ns is not None and tuned.baseline_ns / tuned.report.best_ns >= wanted
     assert tuned.checks[-1].passed

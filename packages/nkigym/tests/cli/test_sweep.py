@@ -34,6 +34,7 @@ def test_a_sweep_prints_a_row_of_each_task_and_the_shares_of_workers(sweep_file,
     rows = first.split("\n\n")[0]
     assert rows == again.split("\n\n")[0]
     assert rows.count("softmax f32[256,128]") == 2
+    assert re.search(r"geometric mean [\d.]+ times as fast as the start, all proved", first)
     assert "2 tasks, 0 of them from" in first
     assert sum(map(int, re.findall(r"worker \d: (\d+) job", first))) == 2
     assert "2 tasks, 2 of them from" in again
@@ -46,6 +47,8 @@ def test_a_sweep_as_json(sweep_file, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert [row["seed"] for row in found["rows"]] == [0, 1]
     assert found["workers"]["this process"]["jobs"] == 2
+    gains = [row["root_ns"] / row["best_ns"] for row in found["rows"]]
+    assert found["mean_speedup"] == pytest.approx((gains[0] * gains[1]) ** 0.5)
 
 
 def test_a_search_per_job_with_the_next_seed_and_the_fastest_winner(capsys):

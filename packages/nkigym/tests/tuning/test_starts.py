@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from packages.nkigym.tests import tuning_kernels
 
+from neuroncore.timeline import estimate
 from nkigen_lite import compile
 from nkigym import tune
+from nkigym.analysis.roofline import Rooflines
 from nkigym.baseline import BaselineError, baseline_kernel
 from nkigym.search import ConstraintError
 from nkigym.tuning.verification import verify_winner
@@ -48,7 +50,21 @@ def test_a_function_without_a_baseline_kernel_begins_with_the_generated_one(func
 
     assert tuned.root == compile(function, *specs).program
     assert tuned.report.best_ns <= tuned.report.root_ns
+    assert tuned.baseline_ns is None
     assert [each.passed for each in tuned.checks if each.name == "function"] == [True]
+
+
+def test_a_search_begins_with_the_generated_kernel_and_has_the_baseline_beside_it():
+    specs = tuning_kernels.PRODUCT
+
+    tuned = tune(product, *specs, budget=50)
+
+    assert tuned.root == compile(product, *specs).program
+    assert tuned.baseline_ns == estimate(baseline_kernel(product, *specs)).total_ns
+    bound_ns = max(Rooflines("trn2", tuned.root.nki).of(tuned.root).values())
+    best_ns = tuned.report.root_ns - tuned.gap_removed * (tuned.report.root_ns - bound_ns)
+    assert best_ns == pytest.approx(estimate(tuned.program).total_ns)
+    assert best_ns < tuned.report.root_ns
 
 
 def test_the_best_start_is_the_faster_kernel():

@@ -46,7 +46,12 @@ def progress_line(sweep: Sweep) -> str:
     return f"{len(sweep.rows)} of {len(sweep.tasks)} done, {sweep.results:,} results"
 
 
-HEAD = ("function", "target", "seed", "baseline µs", "best µs", "times", "x roofline", "binding")
+HEAD = (
+    "function", "target", "seed", "baseline µs", "start µs", "x roofline", "best µs", "times",
+    "x roofline", "binding", "gap removed",
+)  # fmt: skip
+LEFT = (0, 1, 9)
+"""Columns of words."""
 
 
 def table(rows: list[Row]) -> Iterator[str]:
@@ -55,7 +60,7 @@ def table(rows: list[Row]) -> Iterator[str]:
     widths = [max(len(cells[n]) for cells in lines if n < len(cells)) for n in range(len(HEAD))]
     for cells in lines:
         first, *others = [
-            cell.ljust(width) if n in (0, 1, 7) else cell.rjust(width)
+            cell.ljust(width) if n in LEFT else cell.rjust(width)
             for n, (cell, width) in enumerate(zip(cells, widths, strict=False))
         ]
         yield "  ".join([first, *others]).rstrip()
@@ -66,14 +71,19 @@ def _cells(row: Row) -> tuple[str, ...]:
     head = (name, row["target"] or "", str(row["seed"]))
     if row["status"] != "ok":
         return (*head, row["status"])
+    baseline_ns, removed = row["baseline_ns"], row["gap_removed"]
     return (
-        *head, f"{row['root_ns'] / 1e3:,.2f}", f"{row['best_ns'] / 1e3:,.2f}",
+        *head, "none" if baseline_ns is None else f"{baseline_ns / 1e3:,.2f}",
+        f"{row['root_ns'] / 1e3:,.2f}", f"{row['root_ratio']:.2f}", f"{row['best_ns'] / 1e3:,.2f}",
         f"{row['speedup']:.2f}", f"{row['ratio']:.2f}", row["binding"],
+        "none" if removed is None else f"{removed:.0%}",
     )  # fmt: skip
 
 
 def figures(sweep: Sweep, store: Path) -> Iterator[str]:
     """The figures of this run."""
+    if sweep.mean_speedup is not None:
+        yield f"geometric mean {sweep.mean_speedup:.2f} times as fast as the start, all proved"
     yield (
         f"{len(sweep.tasks)} tasks, {sweep.resumed} of them from {store}; {sweep.executor}, "
         f"{sweep.seconds:.1f} s, start-up {sweep.startup_s:.1f} s, {sweep.results:,} results"
@@ -86,8 +96,9 @@ def figures(sweep: Sweep, store: Path) -> Iterator[str]:
 def to_json(sweep: Sweep) -> dict[str, object]:
     """Rows and figures as plain values."""
     return {
-        "rows": sweep.ordered, "resumed": sweep.resumed, "executor": sweep.executor,
-        "seconds": sweep.seconds, "startup_s": sweep.startup_s, "results": sweep.results,
+        "rows": sweep.ordered, "mean_speedup": sweep.mean_speedup, "resumed": sweep.resumed,
+        "executor": sweep.executor, "seconds": sweep.seconds, "startup_s": sweep.startup_s,
+        "results": sweep.results,
         "workers": {w: {"jobs": n, "seconds": sweep.busy_s[w]} for w, n in sweep.shares.items()},
         "lost": sweep.lost, "logs": sweep.logs,
     }  # fmt: skip

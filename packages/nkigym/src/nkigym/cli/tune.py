@@ -114,8 +114,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="random: stop once so many programs are deep enough")  # fmt: skip
     add("--min-depth", type=int, default=0, metavar="N", help="fewest steps of the winner")
     add("--max-depth", type=int, metavar="N", help="most steps of a candidate")
-    add("--start", choices=tuple(STARTS), default="baseline",
-        help="the kernel to begin with; best: the faster (default: baseline)")  # fmt: skip
+    add("--start", choices=tuple(STARTS), default="generated",
+        help="the kernel to begin with; best: the faster (default: generated)")  # fmt: skip
     add("--engines", metavar="NAME[,NAME]", help="the engines that a candidate may use")
     add("--store", metavar="FILE", help="keep what is found there, and do not ask for it again")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any, NamedTuple
 
 from nkigym.executors import (
@@ -54,6 +55,12 @@ class Sweep:
         """The rows in the order of the tasks."""
         keys = dict.fromkeys(task.key() for task in self.tasks)
         return [self.rows[key] for key in keys if key in self.rows]
+
+    @property
+    def mean_speedup(self) -> float | None:
+        """The geometric mean of the rows that have a result."""
+        found = [row["speedup"] for row in self.ordered if row["status"] == "ok"]
+        return geometric_mean(found) if found else None
 
     @property
     def is_complete(self) -> bool:
@@ -144,9 +151,10 @@ def _named(task: SweepTask) -> Row:
 def _figures(tuned: Tuned) -> Row:
     report = tuned.report
     return {
-        "root_ns": report.root_ns, "best_ns": report.best_ns, "speedup": tuned.speedup,
-        "binding": tuned.binding, "ratio": tuned.ratio, "candidates": report.candidates,
-        "steps": len(tuned.schedule),
+        "baseline_ns": tuned.baseline_ns, "root_ns": report.root_ns, "best_ns": report.best_ns,
+        "speedup": tuned.speedup, "binding": tuned.binding, "root_ratio": tuned.root_ratio,
+        "ratio": tuned.ratio, "gap_removed": tuned.gap_removed, "candidates": report.candidates,
+        "steps": len(tuned.schedule), "checks": [str(check) for check in tuned.checks],
     }  # fmt: skip
 
 

@@ -80,7 +80,7 @@ _COMMON: Mapping[str, type] = {
 _FUNCTION: Mapping[str, type] = {"name": str, "shapes": list, **_COMMON}
 _DEFAULTS: Mapping[str, Any] = {
     "budget": 100, "strategy": "descent", "targets": ["trn2"], "nki": DEFAULT_VERSION, "seeds": [0],
-    "start": "baseline",
+    "start": "generated",
 }  # fmt: skip
 
 

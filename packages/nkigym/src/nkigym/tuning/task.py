@@ -48,6 +48,8 @@ class TuningTask:
     """The state after a schedule as JSON."""
     verify_winner: Callable[[Any, Sequence[Any]], tuple[Check, ...]]
     """Every check of a state and of the schedule that leads to it. Raises VerificationError."""
+    baseline_ns: Callable[[], float | None] = lambda: None
+    """The latency of the function's baseline kernel, where there is one."""
 
 
 def tuning_task(
@@ -56,7 +58,7 @@ def tuning_task(
     target: str | None,
     nki: str | None,
     engines: Sequence[str] | None,
-    start: str = "baseline",
+    start: str = "generated",
 ) -> TuningTask:
     """What is given, for a target and a version (None: its own, or the newest).
 
@@ -112,6 +114,7 @@ def _of_loops(asked: Problem, engines: frozenset[str] | None) -> TuningTask:
         lambda state, schedule: verify_winner(
             asked.root, state, schedule, asked.smaller, asked.function
         ),
+        asked.baseline_ns,
     )
 
 
@@ -140,6 +143,16 @@ class Problem:
     specs: tuple[Any, ...] = ()
     function: Callable[..., Any] | None = None
     """What the root was made from, where that is a NumPy function."""
+
+    def baseline_ns(self) -> float | None:
+        """The latency of the function's baseline kernel, where there is one."""
+        if self.function is None:
+            return None
+        try:
+            made = _baseline(self.function, self.root.target, self.root.nki, self.specs)
+        except KernelError:
+            return None
+        return estimate(made).total_ns
 
     def smaller(self) -> Iterator[tuple[str, Program]]:
         """The same at fewer tiles, the fewest first."""
@@ -188,13 +201,13 @@ def problem(
     specs: Sequence[Any],
     target: str | None,
     nki: str | None,
-    start: str = "baseline",
+    start: str = "generated",
 ) -> Problem:
     """The kernel to begin with, for a target and a version (None: the program's, or the newest).
 
     A kernel (`@nki.jit`) is run once on zeros, for the program that it is with these arguments.
-    start: of a function, "baseline" (the generated kernel where there is not a baseline kernel),
-    "generated", or "best", the faster of the two.
+    start: of a function, "generated" or "baseline" (the other where that kernel does not exist),
+    or "best", the faster of the two.
 
     Raises ConstraintError for a program and specs, or a program that this target or version does
     not take; what `nkigym.baseline` raises for
@@ -259,8 +272,8 @@ def _baseline(
 
 
 STARTS: Mapping[str, tuple[Callable[..., Program], ...]] = {
+    "generated": (_generated, _baseline),
     "baseline": (_baseline, _generated),
-    "generated": (_generated,),
     "best": (_generated, _baseline),
 }
 """Kernels of a function that a search may begin with, by name; the first that there is."""

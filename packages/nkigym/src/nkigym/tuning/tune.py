@@ -39,7 +39,7 @@ def tune(
     min_depth: int = 0,
     max_depth: float = inf,
     engines: Sequence[str] | None = None,
-    start: str = "baseline",
+    start: str = "generated",
     settings: Settings | None = None,
     store: str | Path | ResultStore | None = None,
     watcher: Watcher | None = None,
@@ -47,14 +47,14 @@ def tune(
     """The fastest schedule of a kernel program, of a tile program, or of a NumPy function or an
     `@nki.jit` kernel for arguments like `specs`.
 
-    start: what the search of a function begins with: its "baseline" kernel (the generated one
-    where there is none), its "generated" kernel, or the "best" of the two.
+    start: what the search of a function begins with: its "generated" kernel, its "baseline" kernel
+    (of these two, the other where one does not exist), or the "best", the faster of the two.
     budget: time ("60s") or candidates (1000). With candidates the search finds the same each time;
     with a time, `report.candidates` is the number that finds the same. Proving the winner comes on
     top. store: a file that keeps results, and whose latencies are reused; or an open store.
 
-    Raises BudgetError, ConstraintError, EmptySpaceError, StoreError; what `nkigym.baseline` raises
-    for functions without a baseline kernel; VerificationError, which is a bug of nkigym.
+    Raises BudgetError, ConstraintError, EmptySpaceError, StoreError; what the generator raises for
+    functions without either kernel; VerificationError, which is a bug of nkigym.
     """
     spent = budget if isinstance(budget, Budget) else parse_budget(str(budget))
     constraints = Constraints(min_depth, max_depth)
@@ -88,6 +88,7 @@ def tune(
         rooflines.of(asked.root),
         kept.recorder.trouble if kept else None,
         kept.faster_ns if kept else None,
+        asked.baseline_ns(),
     )
 
 
@@ -170,6 +171,8 @@ class Tuned:
     """Why the store does not contain every result."""
     stored_ns: float | None = None
     """The latency of the store's fastest program, where it is below that of this search."""
+    baseline_ns: float | None = None
+    """The latency of the function's baseline kernel, where there is one."""
 
     @property
     def binding(self) -> str:
@@ -186,6 +189,19 @@ class Tuned:
         """How many times faster it is than the kernel it began with."""
         return self.report.root_ns / self.report.best_ns
 
+    @property
+    def root_ratio(self) -> float:
+        """The start's time against what its binding resource needs at least."""
+        return self.report.root_ns / max(self.root_rooflines.values())
+
+    @property
+    def gap_removed(self) -> float | None:
+        """The share of the time above the start's roofline that the search has removed; above 1
+        where the winner needs less of the binding resource. None of a start at its roofline.
+        """
+        gap_ns = self.report.root_ns - max(self.root_rooflines.values())
+        return (self.report.root_ns - self.report.best_ns) / gap_ns if gap_ns > 0 else None
+
     def __str__(self) -> str:
         return text(self)
 
@@ -198,6 +214,8 @@ class Tuned:
             "report": self.report.to_json(),
             "binding": self.binding,
             "ratio": self.ratio,
+            "baseline_ns": self.baseline_ns,
+            "gap_removed": self.gap_removed,
             "rooflines_ns": dict(self.rooflines),
             "checks": [str(check) for check in self.checks],
             "schedule": list(self.schedule),
@@ -216,6 +234,8 @@ def _table(tuned: Tuned) -> Iterator[str]:
     yield f"{tuned.root.name} on {tuned.root.target}, NKI {tuned.root.nki}, as written"
     yield f"{'':10}{'begun with':>16}{'best':>16}"
     yield _row("time", report.root_ns, report.best_ns) + f"{tuned.speedup:9.2f} times as fast"
+    if tuned.baseline_ns is not None:
+        yield f"{'baseline':10}{tuned.baseline_ns / 1e3:13,.2f} µs"
     for name in dict.fromkeys((*tuned.rooflines, *tuned.root_rooflines)):
         row = _row(name, tuned.root_rooflines.get(name, 0.0), tuned.rooflines.get(name, 0.0))
         yield row + (f"{tuned.ratio:9.2f} x roofline" if name == tuned.binding else "")
