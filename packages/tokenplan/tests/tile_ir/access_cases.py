@@ -48,10 +48,11 @@ def agreement(kernel: TileKernel, seed: int) -> str | None:
     """How the compiler's remarks on the load differ from its verdict; None: not at all."""
     found = orders_of(kernel.described())
     verdict = next(verdicts(found.described))
-    data = bytecode.write(emit(found.described, found.kernel, found.kept))
-    remarks = compiler.compile_bytecode(data, "sm_90").remarks
-    place = verdict.access.place
-    mine = [r for r in remarks if place and r.line == place.line]
+    module = emit(found.described, found.kernel, found.kept)
+    remarks = compiler.compile_bytecode(bytecode.write(module), "sm_90").remarks
+    (operation, *_) = (o for o in module.functions[0].body.walk() if o.name.startswith("load_"))
+    name = f"{operation.name} {operation.place.column}"
+    mine = [r for found, r in compiler.by_operation(module, remarks) if found == name]
     uses_tma = any("TMA Load" in r.text for r in mine)
     reasons = {part for r in mine if "TmaLoadFailed" in r.name for part in r.text.split("; ")[1:]}
     if uses_tma == (not verdict.obstacles) and reasons <= set(verdict.obstacles):

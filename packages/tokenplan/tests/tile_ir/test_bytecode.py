@@ -38,6 +38,24 @@ def test_operations_carry_the_line_that_made_them():
     assert lines["load_view_tko"] == lines["exp2"] == lines["store_view_tko"]
 
 
+def test_a_remark_belongs_to_one_operation_of_several_in_a_line(tileiras):
+    kernel = kernels.TileKernel("pairs")
+    a, b = (kernel.array(name, (64, 64), alignment=n) for name, n in (("a", 16), ("b", 4)))
+    c = kernel.array("c", (64, 64))
+    x = [kernel.load(array, (0, 0), (64, 64)) for array in (a, b)]
+    kernel.store(c, (0, 0), kernel.compute("mma", *x, kernel.full((64, 64), 0.0)))
+    found = orders_of(kernel.described())
+    made = emit(found.described, found.kernel, found.kept)
+    remarks = tileiras.compile_bytecode(bytecode.write(made), "sm_90").remarks
+    said = {}
+    for operation, remark in tileiras.by_operation(made, remarks):
+        said.setdefault(operation, []).append(f"{remark.name} {remark.text}")
+    loads = [" ".join(texts) for name, texts in said.items() if name.startswith("load_view_tko")]
+
+    assert len(loads) == 2, said
+    assert "TMA Load" in loads[0] and "base pointer not 16-byte aligned" in loads[1]
+
+
 def test_text_names_operations_types_and_lines():
     shown = bytecode.text(module())
 

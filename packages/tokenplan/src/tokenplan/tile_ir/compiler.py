@@ -7,7 +7,7 @@ import subprocess
 import sysconfig
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from shutil import which
 from time import perf_counter
 
 from neuroncore.errors import LaunchError
+from tokenplan.tile_ir.bytecode import Module
 
 TIME_LIMIT = 60.0
 """Seconds that a compilation may take."""
@@ -27,10 +28,11 @@ class CompilerError(LaunchError):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What the compiler reports of one operation; `line` is that of its debug location."""
+    """What the compiler reports of one operation, by its debug location."""
 
     name: str
     line: int
+    column: int
     text: str
 
 
@@ -124,7 +126,7 @@ def _ending(code: int) -> str:
 
 _REMARK = re.compile(
     r"^Name: +(?P<name>\w+)\n"
-    r"(?:DebugLoc: .*?Line: (?P<line>\d+).*\n)?"
+    r"(?:DebugLoc: .*?Line: (?P<line>\d+), Column: (?P<column>\d+).*\n)?"
     r"(?P<rest>(?:[^.-].*\n|- .*\n|  .*\n)*)",
     re.MULTILINE,
 )
@@ -141,8 +143,22 @@ def remarks_of(yaml: str) -> tuple[Remark, ...]:
             _LOCATION.sub("", value.strip("'")) for name, value in notes if name != "RemarkId"
         ]
         text = "; ".join(dict.fromkeys(values))
-        found[Remark(match["name"], int(match["line"] or 0), text)] = None
+        line, column = int(match["line"] or 0), int(match["column"] or 0)
+        found[Remark(match["name"], line, column, text)] = None
     return tuple(found)
+
+
+def by_operation(module: Module, remarks: Sequence[Remark]) -> Iterator[tuple[str, Remark]]:
+    """Each remark with the operation that has its debug location: `load_view_tko 12`, the number
+    counting the operations of the function as `emit` does, or the function's name for none."""
+    at = {
+        (op.place.line, op.place.column): f"{op.name} {op.place.column}"
+        for function in module.functions
+        for op in function.body.walk()
+        if op.place
+    }
+    name = module.functions[0].name if module.functions else ""
+    return ((at.get((remark.line, remark.column), name), remark) for remark in remarks)
 
 
 def statistics(cubin: bytes) -> Statistics:

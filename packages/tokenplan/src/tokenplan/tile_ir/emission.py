@@ -117,7 +117,7 @@ def emit(
     target: str = "sm_90",
 ) -> Module:
     """The module of one kernel; `target` is the architecture that its hints are for."""
-    emitter = _Emitter(described, target, Views(BodyBuilder()))
+    emitter = _Emitter(described, target, Views(BodyBuilder(is_numbered=True)))
     body = emitter.body
     parameters = body.values([tile(pointer(array.dtype)) for array in described.arrays])
     emitter.tokens = Tokens(token_plan(kernel, orders), body)

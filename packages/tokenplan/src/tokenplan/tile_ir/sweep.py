@@ -267,7 +267,8 @@ def compiled(found: Candidate, target: str, limit: float) -> tuple[Result, bytes
         counts = compiler.statistics(made.cubin)
     except compiler.CompilerError as wrong:
         return Result(found.key, monotonic() - began, error=str(wrong)), b""
-    remarks = tuple(f"{r.line}: {r.name}: {r.text}" for r in made.remarks)
+    of_operations = compiler.by_operation(bytecode.read(found.data), made.remarks)
+    remarks = tuple(f"{operation}: {r.name}: {r.text}" for operation, r in of_operations)
     return Result(
         found.key, made.seconds, counts.registers, counts.shared_bytes, counts.barriers,
         counts.total, remarks,

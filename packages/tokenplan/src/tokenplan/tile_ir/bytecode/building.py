@@ -22,11 +22,17 @@ _BITS = {"bf16": "u2", "f16": "f2", "f32": "f4", "f64": "f8", "i1": "u1", "i32":
 
 @dataclass
 class BodyBuilder:
-    """A body under construction; `place` is the debug location of what comes next."""
+    """A body under construction; `place` is the debug location of what comes next.
+
+    Where `is_numbered`, the column of a location is the number of the operation, so that a remark
+    of the compiler belongs to one operation also where several share a line.
+    """
 
     operations: list[Operation] = field(default_factory=list)
     defined: int = 0
     place: Place | None = None
+    is_numbered: bool = False
+    added: int = 0
 
     def values(self, types: Sequence[Type]) -> tuple[Value, ...]:
         """New values."""
@@ -44,10 +50,11 @@ class BodyBuilder:
     ) -> tuple[Value, ...]:
         """The results of a new operation; an operand is a value, several, or None."""
         given = {field.name: _tuple(operands.get(field.name)) for field in RECORDS[name].operands}
-        results = self.values(types)
-        self.operations.append(
-            Operation(name, given, results, attributes or {}, regions, self.place)
-        )
+        results, place = self.values(types), self.place
+        self.added += 1
+        if place is not None and self.is_numbered:
+            place = Place(place.file, place.line, self.added)
+        self.operations.append(Operation(name, given, results, attributes or {}, regions, place))
         return results
 
     def one(self, name: str, kind: Type, attributes: Any = None, **operands: Operand) -> Value:
