@@ -23,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.access_cases import agreement, case
 
-from neuroncore.layout import Layout, Swizzle
 from neuroncore.timeline import estimate
 from tokenplan import analyse
 from tokenplan.neuroncore import schedule
@@ -51,7 +50,8 @@ def found_kernels() -> dict[str, Callable[[], TileKernel]]:
     litmus = {name: lambda name=name: kernels.litmus(name) for name in ("RAW", "WAR", "WAW")}
     examples = run_path(str(FOLDER / "kernels.py"), run_name="tile_ir_kernels")
     made = {name: example.make for name, example in examples["EXAMPLES"].items()}
-    made["gemm 1024³ f16"] = lambda: examples["gemm"](1024, 1024, 1024, dtype="f16")
+    made["gemm"] = lambda: examples["gemm"](1024, 1024, 1024, dtype="f16")
+    made["attention"] = lambda: examples["attention_choice"](64, 64)
     return {make.__name__: make for make in streaming} | litmus | made
 
 
@@ -112,24 +112,26 @@ def exports_table() -> Iterator[str]:
 
 
 def layouts_table() -> Iterator[str]:
-    """A matrix product on operands in several layouts: views, fallbacks and their cost."""
-    gemm = run_path(str(FOLDER / "kernels.py"), run_name="tile_ir_kernels")["gemm"]
-    layouts = {
-        "rows": Layout.of((1024, 1024)),
-        "tile-blocked": Layout((((8, 131072), (128, 64)), ((16, 8192), (64, 1)))),
-        "XOR of tile indices": Layout.of((1024, 1024), swizzle=Swizzle.xor(3, 6, 11)),
-        "XOR of rows": Layout.of((1024, 1024), swizzle=Swizzle.xor(3, 10, 3)),
-        "XOR inside the tile": Layout.of((1024, 1024), swizzle=Swizzle.xor(3, 3, 7)),
-    }
-    yield "| layout of a | access of a | obstacles to TMA | " + " | ".join(TARGETS) + " |"
-    yield "|---|---|---|" + "---|" * len(TARGETS)
-    for name, layout in layouts.items():
-        described = gemm(1024, 1024, 1024, dtype="f16", layout=layout).described()
-        found, verdict = orders_of(described), next(verdicts(described))
-        data = bytecode.write(emit(described, found.kernel, found.kept))
-        cells = " | ".join(counted(data, target) for target in TARGETS)
-        obstacles = ", ".join(verdict.obstacles) or "none"
-        yield f"| {name} | {verdict.view.kind} | {obstacles} | {cells} |"
+    """The layout kernels: which accesses are views, why others are not, and what that costs."""
+    kernels = run_path(str(FOLDER / "layouts.py"), run_name="tile_ir_layouts")["LAYOUT_KERNELS"]
+    yield "| kernel | layout | access | no TMA | " + " | ".join(TARGETS) + " |"
+    yield "|---|---|---|---|" + "---|" * len(TARGETS)
+    views, accesses = 0, 0
+    for family, cases in kernels.items():
+        for name, kernel in cases.cases(is_large=True, dtype="f16"):
+            described = kernel.described()
+            found, all_verdicts = orders_of(described), list(verdicts(described))
+            views += sum(v.view.is_view for v in all_verdicts)
+            accesses += len(all_verdicts)
+            mine = next((v for v in all_verdicts if v.view.kind != "partition_view"
+                         or v.obstacles or len(v.view.dims) > 2 or v.view.flips),
+                        all_verdicts[0])  # fmt: skip
+            data = bytecode.write(emit(described, found.kernel, found.kept))
+            cells = " | ".join(counted(data, target) for target in TARGETS)
+            why = ", ".join(mine.obstacles) or "–"
+            kind = "pointer tile" if not mine.view.is_view else str(mine.view)
+            yield f"| {family} | {name} | {kind} | {why} | {cells} |"
+    yield f"\n{views} of {accesses} accesses are views ({views / accesses:.0%})"
 
 
 def verdicts_table(cases: int) -> Iterator[str]:

@@ -32,11 +32,12 @@ def gemm_reference(a, b, c):
     return {"c": a @ b}
 
 
-def attention(queries=128, keys=512, width=64, block=128, keys_block=128, dtype="f32"):
-    """o = softmax(q kᵀ) v, block by block of keys with a running maximum."""
+def attention(queries=128, keys=512, width=64, block=128, keys_block=128, dtype="f32", layout=None):
+    """o = softmax(q kᵀ) v, block by block of keys with a running maximum; `layout` is that of k."""
     kernel = TileKernel("attention")
-    q, k, v = (kernel.array(name, (rows, width), dtype)
-               for name, rows in zip("qkv", (queries, keys, keys), strict=True))  # fmt: skip
+    q = kernel.array("q", (queries, width), dtype)
+    k, v = (kernel.array(name, found or (keys, width), dtype)
+            for name, found in (("k", layout), ("v", None)))  # fmt: skip
     o = kernel.array("o", (queries, width))
     i = kernel.grid("i", queries // block)
     loaded = kernel.load(q, (i, 0), (block, width), name="load_q")

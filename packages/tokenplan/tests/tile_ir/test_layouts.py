@@ -1,47 +1,51 @@
-"""Arrays in other layouts: the values of the layout, as views where the layout allows one."""
+"""The kernels of examples/tile_ir/layouts.py: values, views, and where only addresses remain."""
+
+from pathlib import Path
+from runpy import run_path
 
 import numpy as np
 import pytest
+from packages.tokenplan.tests.tile_ir.test_examples import LEEWAY, arrays_of, executed
 
-from neuroncore.layout import Layout, Swizzle
-from tokenplan.checker.tile_blocks import Execution
-from tokenplan.tile_ir import TileKernel, bytecode, emit, orders_of
+from tokenplan.tile_ir import bytecode, emit, orders_of
+from tokenplan.tile_ir.verdicts import verdicts
 
-TILE, TILES = (64, 64), 8
-LAYOUTS = {
-    "rows": (Layout.of((512, 64)), "partition_view"),
-    "strided rows": (Layout.of((512, 64), (96, 1)), "partition_view"),
-    "blocks": (Layout((((8, 8192), (64, 64)), ((2, 4096), (64, 1)))), "partition_view"),
-    "tiles XOR": (Layout.of((512, 512), swizzle=Swizzle.xor(3, 6, 9)), "partition_view"),
-    "rows XOR": (Layout.of((512, 64), swizzle=Swizzle.xor(3, 6, 6)), "gather_scatter_view"),
-    "chunks XOR": (Layout.of((512, 64), swizzle=Swizzle.xor(3, 3, 3)), None),
-}
+FILE = Path(__file__).parents[4] / "examples" / "tile_ir" / "layouts.py"
+LAYOUT_KERNELS = run_path(str(FILE), run_name="tile_ir_layouts")["LAYOUT_KERNELS"]
+KINDS = {"rows_xor": "gather_scatter_view", "rows_xor_tiles": "gather_scatter_view",
+         "chunks_xor": "pointer_tile", "crossing": "pointer_tile"}  # fmt: skip
+"""Of layouts that are not partition views."""
 
 
-def copy_kernel(layout: Layout, back: bool = False) -> TileKernel:
-    """Copies the first tile of columns of an array, tile by tile, to or from dense rows."""
-    kernel = TileKernel("copy")
-    a, b = kernel.array("a", layout), kernel.array("b", (TILE[0] * TILES, TILE[1]))
-    source, target = (b, a) if back else (a, b)
-    with kernel.loop("i", TILES) as i:
-        kernel.store(target, (i, 0), kernel.load(source, (i, 0), TILE))
-    return kernel
+def each_case(dtype):
+    found = [(name, layout, kernel) for name, family in LAYOUT_KERNELS.items()
+             for layout, kernel in family.cases(dtype=dtype)]  # fmt: skip
+    names = [f"{name}-{layout}" for name, layout, _ in found]
+    return pytest.mark.parametrize(("family", "layout", "kernel"), found, ids=names)
 
 
-@pytest.mark.parametrize("back", [False, True], ids=["load", "store"])
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_layout_is_accessed_by_its_view_or_by_addresses(tileiras, name, back):
-    layout, view = LAYOUTS[name]
-    found = orders_of(copy_kernel(layout, back).described())
+@each_case("f32")
+def test_a_layout_has_the_values_of_the_reference_by_its_view(family, layout, kernel):
+    described = kernel.described()
+    logical = arrays_of(described)
+    places = {a.name: a.layout.addresses() for a in described.arrays}
+    memory = {}
+    for name, array in logical.items():
+        memory[name] = np.zeros(places[name].max() + 1, np.float32)
+        memory[name][places[name]] = array
+    executed(described, memory)
+    exact = {name: array.astype(np.float64) for name, array in logical.items()}
+
+    for name, expected in LAYOUT_KERNELS[family].reference(**exact).items():
+        leeway = LEEWAY * np.finfo(np.float32).eps * max(1.0, np.abs(expected).max())
+        assert np.abs(memory[name][places[name]] - expected).max() <= leeway
+    kinds = {v.view.kind for v in verdicts(described)}
+    assert kinds == {"partition_view", KINDS.get(layout, "partition_view")}
+
+
+@each_case("f16")
+def test_the_compiler_accepts_every_layout(tileiras, family, layout, kernel):
+    found = orders_of(kernel.described())
     data = bytecode.write(emit(found.described, found.kernel, found.kept))
-    (function,) = bytecode.read(data).functions
-    size = int(layout.addresses().max()) + 1
-    a = np.arange(size, dtype=np.float32) * (not back)
-    b = np.arange(TILES * TILE[0] * TILE[1], dtype=np.float32).reshape(-1, TILE[1]) * back
-    run = Execution([a, b]).run(function)
 
-    assert (a[layout.addresses()[:, : TILE[1]]] == b).all() and b.any()
-    assert list(run.lost()) == []
-    names = {op.name for op in function.body.walk()}
-    assert (f"make_{view}" in names) if view else any("_ptr_tko" in n for n in names)
-    assert tileiras.compile_bytecode(data, "sm_90").cubin
+    assert bytecode.read(data) and tileiras.compile_bytecode(data, "sm_90").cubin
