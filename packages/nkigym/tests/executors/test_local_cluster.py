@@ -1,20 +1,57 @@
-"""A local Ray cluster and the files of this machine."""
+"""A local Ray cluster and what it has of this machine: files, ports, the environment."""
 
 import os
+import tempfile
+from pathlib import Path
 
+import pytest
 from packages.nkigym.tests.executor_jobs import JOBS
+from packages.nkigym.tests.processes import descendants, listening
 
 from nkigym.executors import Finished, Job, ray_cluster
+from nkigym.executors.ray_actors import short_folder
+
+LOOPBACK = {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
 
 
-def test_a_local_cluster_leaves_no_file_and_the_environment_as_it_was(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    before, events = dict(os.environ), []
+@pytest.fixture
+def run_folder():
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="run") as folder:
+        yield Path(folder)
 
-    with ray_cluster("local", 1) as executor:
+
+def test_a_local_cluster_is_in_the_run_s_folder_and_on_the_loopback_address(
+    tmp_path, run_folder, monkeypatch
+):
+    for name in ("HOME", "TMPDIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    before, events, seen = dict(os.environ), [], {}
+
+    def watch(event):
+        events.append(event)
+        seen["files"] = [file.name for file in run_folder.iterdir()]
+        seen["addresses"] = {
+            address for number in descendants(os.getpid()) for address in listening(number)
+        }
+
+    with ray_cluster("local", 1, folder=run_folder) as executor:
         executor.submit(Job("a", JOBS + "square", 2))
-        executor.run(events.append)
+        executor.run(watch)
 
     assert [e.value for e in events if isinstance(e, Finished)] == [4]
-    assert list(tmp_path.iterdir()) == []
+    assert [name[:3] for name in seen["files"]] == ["ray"]
+    assert seen["addresses"] and seen["addresses"] <= LOOPBACK
+    assert [*tmp_path.iterdir(), *run_folder.iterdir()] == []
     assert dict(os.environ) == before
+
+
+def test_a_run_s_folder_with_a_long_path_is_replaced_by_a_temporary_one(tmp_path):
+    long = tmp_path / ("folder" * 10)
+    long.mkdir()
+
+    made = short_folder(long)
+    made.rmdir()
+
+    assert made.parent == Path(tempfile.gettempdir())
+    assert [*long.iterdir()] == []

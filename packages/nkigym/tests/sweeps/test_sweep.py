@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 from packages.nkigym.tests import tuning_kernels
+from packages.nkigym.tests.processes import descendants
 
 from nkigym.executors import InProcess, pool, ray_cluster
 from nkigym.store import Store, StoreFullError
@@ -112,6 +113,15 @@ def test_a_function_that_was_edited_is_tuned_again(sweep_file, tmp_path):
     assert run_sweep(read_sweep(sweep_file)[:1], InProcess(), tmp_path / "found.db").resumed == 0
 
 
+def test_a_function_that_is_edited_during_the_run_has_its_row(sweep_file, tmp_path):
+    def edit(sweep):
+        (tmp_path / FILE.name).write_text(FILE.read_text() + "\n# edited\n")
+
+    tasks = read_sweep(sweep_file)[:2]
+
+    assert run_sweep(tasks, InProcess(), tmp_path / "found.db", edit).is_complete
+
+
 def test_a_function_without_a_kernel_is_a_row_with_its_reason(sweep_file, tmp_path):
     (tmp_path / FILE.name).write_text("def two(x, y):\n    raise ValueError('no')\n")
 
@@ -161,20 +171,6 @@ def wait_for(condition, seconds=60):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def descendants(number):
-    """Processes below one, by their parents."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = stat.read_text().rpartition(")")[2].split()[1]
-        except OSError:
-            continue
-        if int(parent) == number:
-            child = int(stat.parent.name)
-            found += [child, *descendants(child)]
-    return found
 
 
 def test_ctrl_c_leaves_no_process(sweep_file, tmp_path):

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from math import inf
+from pathlib import Path
 
 from nkigym.executors import Executor, ExecutorError, InProcess, Limits, pool, ray_cluster
 from nkigym.search import BudgetError, parse_budget
@@ -27,13 +28,16 @@ def add_executor(parser: argparse.ArgumentParser) -> None:
         help="the limit of each job beyond what its worker needs, such as 512M or 2G")  # fmt: skip
 
 
-def executor_of(given: argparse.Namespace) -> Executor:
-    """The executor that the options name. Raises ExecutorError."""
+def executor_of(given: argparse.Namespace, folder: Path | None = None) -> Executor:
+    """The executor that the options name; files of a local cluster are in `folder`.
+
+    Raises ExecutorError.
+    """
     jobs, limits = given.jobs if given.jobs is not None else 1, limits_of(given)
     if jobs < 1:
         raise ExecutorError(f"--jobs {jobs} allows no job", expected="1 or more")
     if given.ray is not None:
-        return ray_cluster(given.ray, jobs, limits, PRELOAD)
+        return ray_cluster(given.ray, jobs, limits, PRELOAD, folder)
     if jobs > (cores := os.cpu_count() or 1):
         sys.stderr.write(f"nkigym: note: {jobs} jobs share {cores} cores\n")
     return InProcess(limits) if jobs == 1 else pool(jobs, limits, PRELOAD)

@@ -31,7 +31,8 @@ def run(given: argparse.Namespace) -> int:
     store = given.store or Path(f"{given.file.stem}.db")
     status = StatusLine(sys.stderr, lines=given.progress)
     try:
-        sweep = run_sweep(tasks, executor_of(given), store, lambda s: status.show(progress_line(s)))
+        executor = executor_of(given, store.resolve().parent)
+        sweep = run_sweep(tasks, executor, store, lambda s: status.show(progress_line(s)))
     finally:
         status.close()
     if given.output_format == "json":

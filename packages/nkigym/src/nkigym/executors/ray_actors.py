@@ -1,8 +1,7 @@
 """Workers of a Ray cluster: an address, or a cluster of its own on this machine.
 
-The files of a local cluster (sessions, token) are in a folder that is removed at the end. Its node
-is the loopback address, though Ray opens some ports on every interface, behind the token; its usage
-statistics are off.
+The files of a local cluster (sessions, token) are in a folder that is removed at the end. All its
+ports are on the loopback address, behind a token; its usage statistics are off.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def ray_cluster(
     folder: Path | None = None,
 ) -> WorkerExecutor:  # fmt: skip
     """An executor of `jobs` workers of the cluster at `address` (HOST:PORT), or of a local one
-    ("local") whose files are below `folder` (default: a new temporary one).
+    ("local") whose files are below `folder`, where its path is short enough (default: temporary).
 
     Raises ExecutorError where Ray is absent or the address does not answer.
     """
@@ -117,14 +116,14 @@ class _Cluster:
             ray = import_module("ray")
             ray.init(address=f"{self._head[0]}:{self._head[1]}", **common)
             return ray
-        self._made = _short_folder(self._folder)
+        self._made = short_folder(self._folder)
         token = self._made / "token"
         token.write_text(token_hex(32))
         token.chmod(0o600)
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
         ray = import_module("ray")
         _read_environment()
-        with _this_interpreter():
+        with _local_settings():
             context = ray.init(
                 num_cpus=self._jobs, include_dashboard=False, object_store_memory=STORE_BYTES,
                 _temp_dir=str(self._made), _node_ip_address="127.0.0.1", **common,
@@ -175,18 +174,22 @@ class _Cluster:
             shutil.rmtree(self._made, ignore_errors=True)
 
 
+LOCAL_SETTINGS = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": False, "ENABLE_RAY_CLUSTER": False}
+"""Workers run the driver's Python: of a driver below `uv run`, Ray would start each by `uv run`,
+an environment of its own, seconds later, with a cache in HOME. Without other nodes, Ray's ports are
+on the loopback address; otherwise it replaces that address by one of the network."""
+
+
 @contextmanager
-def _this_interpreter() -> Iterator[None]:
-    """Workers run the driver's Python. Of a driver below `uv run`, Ray would start each by `uv run`
-    too: an environment of its own, seconds later, with a cache in HOME. The variable that turns
-    this off is read when Ray is imported, which may have been before."""
+def _local_settings() -> Iterator[None]:
+    """Set what environment variables decide when Ray is imported, which may have been before."""
     constants: Any = import_module("ray._private.ray_constants")
-    kept = constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV
-    constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV = False
+    kept = {name: getattr(constants, name) for name in LOCAL_SETTINGS}
+    vars(constants).update(LOCAL_SETTINGS)
     try:
         yield
     finally:
-        constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV = kept
+        vars(constants).update(kept)
 
 
 def _read_environment() -> None:
@@ -200,17 +203,21 @@ def _first_line(wrong: BaseException) -> str:
     return f"{type(wrong).__name__}: {str(wrong).partition(chr(10))[0]}"
 
 
-def _short_folder(parent: Path | None) -> Path:
-    """A new folder whose path leaves room for Ray's sockets. Raises ExecutorError."""
-    made = Path(tempfile.mkdtemp(prefix="ray", dir=parent))
-    if len(str(made)) > LONGEST_FOLDER:
+def short_folder(parent: Path | None) -> Path:
+    """A new folder in `parent`, or a temporary one where that path is too long for Ray's sockets.
+
+    Raises ExecutorError where no path is short enough.
+    """
+    for place in (parent, None):
+        made = Path(tempfile.mkdtemp(prefix="ray", dir=place))
+        if len(str(made)) <= LONGEST_FOLDER:
+            return made
         made.rmdir()
-        raise ExecutorError(
-            f"the path of {made.parent} is too long for Ray's sockets",
-            expected=f"at most {LONGEST_FOLDER - len(made.name) - 1} characters",
-            hint="set TMPDIR to a folder with a shorter path",
-        )  # fmt: skip
-    return made
+    raise ExecutorError(
+        f"the path of {made.parent} is too long for Ray's sockets",
+        expected=f"at most {LONGEST_FOLDER - len(made.name) - 1} characters",
+        hint="set TMPDIR to a folder with a shorter path",
+    )
 
 
 class RayWorker:

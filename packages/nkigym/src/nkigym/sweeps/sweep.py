@@ -33,7 +33,8 @@ Row = dict[str, Any]
 class Sweep:
     """The tasks, a row of each that has ended, and figures of the run."""
 
-    tasks: Sequence[SweepTask]
+    tasks: Mapping[str, SweepTask]
+    """By key, in their order; a key is of the function's source as it was when the run began."""
     rows: dict[str, Row] = field(default_factory=dict)
     tuned: dict[str, Tuned] = field(default_factory=dict)
     """Winners that this run has found, by key."""
@@ -53,8 +54,7 @@ class Sweep:
     @property
     def ordered(self) -> list[Row]:
         """The rows in the order of the tasks."""
-        keys = dict.fromkeys(task.key() for task in self.tasks)
-        return [self.rows[key] for key in keys if key in self.rows]
+        return [self.rows[key] for key in self.tasks if key in self.rows]
 
     @property
     def mean_speedup(self) -> float | None:
@@ -85,8 +85,8 @@ def run_sweep(
 
     Raises StoreError where the store cannot take a result, and what the executor raises.
     """
-    sweep, began = Sweep(tasks, executor=executor.name), time.monotonic()
-    by_key = {task.key(): task for task in tasks}
+    began, by_key = time.monotonic(), {task.key(): task for task in tasks}
+    sweep = Sweep(by_key, executor=executor.name)
     with Store(store) as opened:
         done = opened.finished() if resume else {}
         sweep.rows = {key: done[key]["row"] for key in by_key if key in done}
@@ -96,7 +96,7 @@ def run_sweep(
             with executor:
                 for key, task in todo.items():
                     executor.submit(Job(key, FUNCTION, TaskPayload(task, store.resolve())))
-                executor.run(_Collector(sweep, todo, opened, watcher))
+                executor.run(_Collector(sweep, opened, watcher))
         sweep.startup_s, sweep.seconds = executor.startup_s, time.monotonic() - began
     return sweep
 
@@ -106,7 +106,6 @@ class _Collector:
     """Stores what jobs report, then counts it."""
 
     sweep: Sweep
-    tasks: dict[str, SweepTask]
     store: Store
     watcher: Watcher | None
 
@@ -119,11 +118,14 @@ class _Collector:
                 self._finished(key, value)
                 self._count(worker, seconds)
             case Failed(key, kind, what, log, worker, seconds):
-                self.sweep.rows[key] = {**_named(self.tasks[key]), "status": f"{kind}: {what}"}
+                self.sweep.rows[key] = {
+                    **_named(self.sweep.tasks[key]),
+                    "status": f"{kind}: {what}",
+                }
                 self.sweep.logs[key] = log
                 self._count(worker, seconds)
             case WorkerLost(key, what, worker):
-                about = f", running {self.tasks[key].label}" if key else ""
+                about = f", running {self.sweep.tasks[key].label}" if key else ""
                 self.sweep.lost.append(f"{worker}: {what}{about}")
         if self.watcher is not None:
             self.watcher(self.sweep)
@@ -132,7 +134,7 @@ class _Collector:
         tuned = value.tuned
         if tuned.report.stopped == "interrupted":
             raise KeyboardInterrupt
-        row = {**_named(self.tasks[key]), **_figures(tuned), "status": "ok"}
+        row = {**_named(self.sweep.tasks[key]), **_figures(tuned), "status": "ok"}
         self.store.add_run(value.problem, {**tuned.report.to_json(), "job": key, "row": row})
         self.sweep.rows[key], self.sweep.tuned[key] = row, tuned
 
