@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.corpora.beta1.report import replace_part
 from tests.corpora.nki_library.groups import GROUPS, Limits, commit_of, run_groups
+from tests.corpora.nki_library.migrated import EQUAL, run_migrated, verdicts
+from tests.corpora.nki_library.migrated import markdown as migrated_markdown
 from tests.corpora.nki_library.record import kept_rows, markdown, one_line, rows_of
-from tests.corpora.nki_library.sample import WRONG, Request, checkout_of, group_files, run_samples
+from tests.corpora.nki_library.sample import (
+    WRONG,
+    Request,
+    Sample,
+    checkout_of,
+    group_files,
+    run_samples,
+)
 from tests.corpora.nki_library.sample import markdown as sample_markdown
 from tests.corpora.nki_library.sample import one_line as sample_line
 
 PART = "nki_library"
 SAMPLE_PART = "nki_library_sample"
+MIGRATED_PART = "nki_library_migrated"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -28,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory", type=float, metavar="GIB", help="limit for one process")
     parser.add_argument("--sample", metavar="SEED", help="a sample of all groups, drawn by a seed")
     parser.add_argument("--tests", type=int, default=20, help="of a group's sample (default 20)")
+    parser.add_argument("--to", metavar="NKI", help="the sample again, its kernels migrated to it")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="go on with the records there")
     parser.add_argument("--write", type=Path, metavar="FILE.md", help="keep the table there")
     return parser
@@ -71,11 +84,33 @@ def _sample(parser: argparse.ArgumentParser, options: argparse.Namespace, checko
         keep=options.keep,
         tell=lambda sample: print(sample_line(sample), flush=True),
     )
-    text = sample_markdown(samples, request, commit_of(checkout))
+    _show(options, SAMPLE_PART, sample_markdown(samples, request, commit_of(checkout)))
+    if options.to:
+        return _migrated(options, checkout, samples, request, groups)
+    return int(any(sample.of("failed") or sample.of(WRONG) for sample in samples))
+
+
+def _migrated(
+    options: argparse.Namespace,
+    checkout: Path,
+    before: Sequence[Sample],
+    request: Request,
+    groups: Mapping[str, str],
+) -> int:
+    with tempfile.TemporaryDirectory(prefix="nki-library-") as folder:
+        request = replace(request, nki=options.to)
+        pairs = run_migrated(
+            checkout, before, groups, request,
+            folder=Path(folder), jobs=options.jobs, keep=options.keep,
+        )  # fmt: skip
+    _show(options, MIGRATED_PART, migrated_markdown(pairs, request, commit_of(checkout)))
+    return int(any(word != EQUAL for pair in pairs for word, _ in verdicts(*pair).values()))
+
+
+def _show(options: argparse.Namespace, part: str, text: str) -> None:
     print(text)
     if options.write:
-        replace_part(options.write, SAMPLE_PART, text)
-    return int(any(sample.of("failed") or sample.of(WRONG) for sample in samples))
+        replace_part(options.write, part, text)
 
 
 def _whole(parser: argparse.ArgumentParser, options: argparse.Namespace, checkout: Path) -> int:

@@ -33,20 +33,26 @@ _OTHER_VALUES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to draw, and what one test may take."""
+    """What to draw, what one test may take, and the version of NKI that `nki` is.
+
+    Of a file with tests in `chosen` nothing is drawn: these run.
+    """
 
     seed: str
     tests: int = 20
     gibibytes: float = 16
     cpu_seconds: int = 300
+    nki: str = "0.3"
+    chosen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a test took."""
+    """What a test took, and a digest of what its kernels returned."""
 
     cpu_seconds: float
     mebibytes: int
+    results: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +157,8 @@ class _Session:
         number = len(list(self.folder.glob("session-*")))
         session = self.folder / f"session-{self.target}-{number}-{Path(files[0]).stem}.jsonl"
         session.write_text("", encoding="utf-8")
+        chosen = self.folder / "chosen.txt"
+        chosen.write_text("\n".join(self.request.chosen), encoding="utf-8")
         command = (
             *(sys.executable, "-m", "pytest", "-p", "nki_library_plugin"),
             *("-p", "nki_library_sample", "-p", "no:cacheprovider", "--test-mode", "simulation"),
@@ -165,6 +173,8 @@ class _Session:
             "NKI_LIBRARY_CPU_SECONDS": str(self.request.cpu_seconds),
             "NKI_LIBRARY_SAMPLE": f"{self.request.seed}:{self.request.tests}",
             "NKI_LIBRARY_TARGET": self.target,
+            "NKI_LIBRARY_CHOSEN": str(chosen.resolve()),
+            "NKI_LIBRARY_NKI": self.request.nki,
         }
         done = subprocess.run(command, cwd=self.checkout, env=env, capture_output=True, text=True)
         if done.returncode not in (0, 1, 5):
@@ -181,7 +191,7 @@ def read_sample(group: str, target: str, lines: Iterable[str], checkout: Path) -
     for said in map(json.loads, lines):
         counts |= {name: said[name] for name in ("suite", "runnable") if name in said}
         if "cpu_s" in said:
-            uses[said["test"]] = Use(said["cpu_s"], said["rss_mib"])
+            uses[said["test"]] = Use(said["cpu_s"], said["rss_mib"], said.get("results", ""))
             outcomes.append(classified(_outcome(said, checkout)))
         elif "test" in said:
             trouble = _outcome(said, checkout).reason
@@ -250,17 +260,18 @@ def _failures(samples: Sequence[Sample]) -> Iterator[str]:
 
 def _reasons(sample: Sample) -> Iterator[str]:
     if sample.trouble:
-        yield f"| {sample.group} | not collected | {_cell(error_class(sample.trouble))} | |"
+        yield f"| {sample.group} | not collected | {cell(error_class(sample.trouble))} | |"
     counts: dict[tuple[str, str], int] = {}
     for word in _WORDS[1:]:
         for outcome in sample.of(word):
             key = word, error_class(outcome.reason)
             counts[key] = counts.get(key, 0) + 1
     for (word, reason), number in counts.items():
-        yield f"| {sample.group} | {word} | {_cell(reason)} | {number} |"
+        yield f"| {sample.group} | {word} | {cell(reason)} | {number} |"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """The text as a cell of a table."""
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 

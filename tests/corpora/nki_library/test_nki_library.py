@@ -12,6 +12,7 @@ from tests.corpora.nki_library.__main__ import main
 from tests.corpora.nki_library.child.nki_library_draw import draw
 from tests.corpora.nki_library.fp8 import table
 from tests.corpora.nki_library.groups import GROUPS, run_group, without_folders
+from tests.corpora.nki_library.migrated import markdown as migrated_markdown
 from tests.corpora.nki_library.record import (
     Outcome,
     Result,
@@ -22,7 +23,7 @@ from tests.corpora.nki_library.record import (
     read_record,
     rows_of,
 )
-from tests.corpora.nki_library.sample import Request, classified, error_class, read_sample
+from tests.corpora.nki_library.sample import Request, Sample, classified, error_class, read_sample
 from tests.corpora.nki_library.sample import markdown as sample_markdown
 
 CHECKOUT = os.environ.get("NKI_LIBRARY_CHECKOUT")
@@ -226,6 +227,40 @@ def test_what_a_group_came_to_is_one_row():
 
     assert "| rope | trn2 | 9 | 3 | 2 | 1 | 0 | 0 | 1 |" in text.splitlines()
     assert "1 of 1 (100.0%) pass, 0 give wrong values; 1 of 2 (50.0%) need more than" in text
+
+
+def test_a_migrated_kernel_is_equal_where_its_results_have_the_same_bytes():
+    before = sample_of(a=("passed", "1f"), b=("passed", "2e"), c=("passed", "3d"))
+    after = sample_of(a=("passed", "1f"), b=("passed", "ff"), c=("failed", ""))
+
+    text = migrated_markdown([(before, after)], Request("7", nki="0.7"), "d2ad3a5")
+
+    assert "of 3 tests that passed before, 1 (33.3%) pass with results equal" in text
+    assert text.splitlines()[4:] == [
+        "| rope | 3 | 1 | 1 | 1 |",
+        "",
+        "| group | outcome | reason | tests |",
+        "|---|---|---|--:|",
+        "| rope | different | b | 1 |",
+        "| rope | failed | why | 1 |",
+    ]
+
+
+def test_a_test_that_the_migrated_kernels_did_not_reach_has_failed():
+    text = migrated_markdown(
+        [(sample_of(a=("passed", "1f")), sample_of())], Request("7", nki="0.7"), "d2ad3a5"
+    )
+
+    assert text.splitlines()[-1] == "| rope | failed | not run | 1 |"
+
+
+def sample_of(**tests: tuple[str, str]) -> Sample:
+    lines = (
+        {"test": name, "outcome": word, "reason": "" if word == "passed" else "why",
+         "results": results, "cpu_s": 1, "rss_mib": 9}
+        for name, (word, results) in tests.items()
+    )  # fmt: skip
+    return read_sample("rope", "trn2", record(*lines), Path("/home/me/lib"))
 
 
 def test_errors_of_one_class_differ_in_places_and_numbers_only():

@@ -58,6 +58,20 @@ def test_one_shared_element_is_a_race_that_names_both_accesses(nisa):
     assert "dma_copy (writes) at" in found.notes[0]
 
 
+def test_programs_that_all_fill_a_tensor_before_they_write_their_parts_race(nisa):
+    def body(program, x, out):
+        zeros = tile(out)
+        nisa.memset(dst=zeros, value=0.0)
+        nisa.dma_copy(dst=out, src=zeros)
+        rows = slice(4 * program, 4 * program + 4)
+        nisa.dma_copy(dst=out[rows], src=x[rows])
+
+    fill, part = races(body)
+
+    assert fill.message == "program 1 writes 128 elements of out that program 0 writes"
+    assert part.message == "program 1 writes 64 elements of out that program 0 writes"
+
+
 @pytest.mark.parametrize("reader", [0, 1])
 def test_reading_what_another_writes_is_a_race_in_either_order(nisa, reader):
     def body(program, x, out):

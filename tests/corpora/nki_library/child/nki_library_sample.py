@@ -24,6 +24,7 @@ from _pytest.runner import runtestprotocol
 from nki_library_draw import draw
 
 TOO_LARGE = "too large"
+RESULTS = "results"
 
 
 class Sample:
@@ -46,10 +47,15 @@ class Sample:
             sized = [(item, nki_library_plugin.size(item.name)) for item in runnable]
             self._part(file).write_text("", encoding="utf-8")
             self._write(file, suite=len(items), runnable=len(runnable))
-            drawn += draw(sized, f"{self.seed}:{file}", self.count)
+            drawn += self._chosen(runnable) or draw(sized, f"{self.seed}:{file}", self.count)
             if not runnable:
                 self._finish(file)
         session.items[:] = drawn
+
+    def _chosen(self, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+        """The tests of NKI_LIBRARY_CHOSEN, a file with their names, which may be empty."""
+        names = Path(os.environ["NKI_LIBRARY_CHOSEN"]).read_text(encoding="utf-8").splitlines()
+        return [item for item in items if item.nodeid in names]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool:
@@ -129,7 +135,8 @@ def _in_fork(item: pytest.Item, uninitialized: str) -> dict[str, Any]:
     _, status, usage = os.wait4(child, 0)
     outcome, reason = _worst(reports, status)
     used = {"cpu_s": round(usage.ru_utime + usage.ru_stime, 1), "rss_mib": usage.ru_maxrss >> 10}
-    return {"test": item.nodeid, "outcome": outcome, "reason": reason, **used}
+    results = "".join(digest for word, digest in reports if word == RESULTS)
+    return {"test": item.nodeid, "outcome": outcome, "reason": reason, "results": results, **used}
 
 
 def _run_and_leave(item: pytest.Item, writer: int) -> None:
@@ -141,6 +148,7 @@ def _run_and_leave(item: pytest.Item, writer: int) -> None:
             if report.when == "call" or report.outcome != "passed":
                 reason = nki_library_plugin.reason(report)
                 lines.write(json.dumps([report.outcome, reason]) + "\n")
+        lines.write(json.dumps([RESULTS, nki_library_stand_ins.RESULTS.hexdigest()]) + "\n")
     os._exit(0)
 
 

@@ -7,6 +7,7 @@ without content, which simulation mode imports and never calls.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import sys
@@ -19,7 +20,9 @@ import numpy as np
 import nki_dtypes
 import nki_runtime
 
-VERSION = "0.3"
+VERSION = os.environ.get("NKI_LIBRARY_NKI", "0.3")
+RESULTS = hashlib.sha256()
+"""Of the types, shapes and bytes of what the kernels of a test return, in order."""
 # Name under `nki_cpu_simulator`, and the module of ours that answers; None: an empty module.
 SIMULATOR = {
     "nki": "nki",
@@ -104,8 +107,8 @@ class Simulation:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = self.simulation(*args, **kwargs)
         if isinstance(result, (list, tuple)):
-            return type(result)(map(_bits, result))
-        return _bits(result)
+            return type(result)(map(_bits, map(_noted, result)))
+        return _bits(_noted(result))
 
 
 class Bits:
@@ -117,6 +120,13 @@ class Bits:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         is_float = dtype is not None and np.dtype(dtype).kind == "f"
         return self.words.view(dtype) if is_float else self.words.astype(dtype or np.uint32)
+
+
+def _noted(result: Any) -> Any:
+    """The result, after it has been added to the digest of results."""
+    array = np.asarray(result)
+    RESULTS.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+    return result
 
 
 def _bits(result: Any) -> Any:
