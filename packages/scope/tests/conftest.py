@@ -169,7 +169,7 @@ def _data_of(file: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
     raw = zlib.decompress(base64.b64decode(found[1]))
     magic, rest = raw[:12], raw[16:]
     size = int.from_bytes(raw[12:16], "little")
-    assert magic == b"nki-scope 1\n"
+    assert magic == b"nki-scope 2\n"
     document, rest = json.loads(rest[:size]), rest[size:]
     lengths = dict(sorted(_references(document)))
     columns, at = [], 0

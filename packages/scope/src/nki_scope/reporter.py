@@ -11,7 +11,7 @@ import nki_runtime
 from neuroncore.commands.files import write_text
 from neuroncore.findings import Finding
 from neuroncore.machine.observe import Event, watched_by
-from neuroncore.timeline import Timeline
+from neuroncore.timeline import Timeline, rules
 from nki_runtime.trace import LaunchRecorder
 from nki_scope.document import Columns, Sources, html_page
 from nki_scope.sections import (
@@ -21,6 +21,7 @@ from nki_scope.sections import (
     kernel_section,
     memory_section,
     migration_section,
+    replay_section,
     what_if_section,
 )
 
@@ -90,6 +91,7 @@ class Reporter:
         counts = [sum(t is timeline for t in timelines) for timeline in found.values()]
         document = {
             "command": self.command,
+            "model": rules(),
             "kernels": [
                 {**self._kernel(timeline), "launches": launches}
                 for timeline, launches in zip(found.values(), counts, strict=True)
@@ -110,6 +112,7 @@ class Reporter:
             "memory": memory_section(timeline, instances, columns),
             "tensors": results.section(columns) if results else None,
             "whatIf": what_if_section(timeline),
+            "replay": replay_section(timeline, columns),
             "advice": advice_section(timeline, self._sources),
         }
 

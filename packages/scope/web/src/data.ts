@@ -13,18 +13,40 @@ export interface Kernel<T = Int32Array> {
   bottleneck: string; peaks: { tflops: number; hbm: number }; launches: number; summary: string;
   lanes: Record<string, { busy: number; stalls: Record<string, number> }>;
   calls: Call[]; kinds: string[]; causes: string[]; laneNames: string[]; repeats: number[][];
-  bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[]; whatIf: WhatIf[]; tensors: Tensors<T> | null;
+  bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[]; whatIf: WhatIf[]; replay: Replay<T> | { reason: string }; tensors: Tensors<T> | null;
 }
 export interface Result { step: number; tensor: string; shape: number[]; dtype: string; least: number; greatest: number; mean: number; nans: number; infinite: number; histogram: number[]; rows: number; columns: number }
 export interface Tensors<T> { left: Record<string, number>; levels: number; pictures: T; results: Result[] }
 export interface Advice { title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
 export interface WhatIf { kind: string; name: string; to: string; totalNs?: number; reason?: string }
+/** What neuroncore.timeline.replay gives: who touches which bytes, in program order. */
+export interface Replay<T = Int32Array> {
+  works: Record<string, { each: Work[]; of: T } | { reason: string }>;
+  /** Instruction after instruction its site and the regions that it reads, writes, adds to. */
+  executed: T;
+  made: { before: T; track: T };
+  tracks: string[]; track: T; rotatable: string[];
+  overlaps: { first: T; second: T };
+  /** By site, its call. */
+  calls: T;
+}
+export interface Work {
+  lane: number; kind: number; reads: number; writes: number; adds: number;
+  interval?: number; table?: string | null; ports?: string[]; passes?: [load: number, multiply: number][];
+  partitions?: number; descriptors?: number; run?: number; begins?: string; generators?: (string | null)[];
+}
+/** What neuroncore.timeline.rules gives. */
+export interface Model {
+  kinds: string[]; causes: string[]; links: Record<string, string>; dma: string; lanes: string[]; latency: string[]; partitionsPerDmaEngine: number;
+  constants: Record<string, { unit: string; work: boolean }>;
+  targets: Record<string, { values: Record<string, number>; machine: { clock_ghz: Record<string, number>; dma_engines: number; dma_queues: number } }>;
+}
 export interface Finding { label: string; severity: string; text: string; message: string; cure: string | null; count: number; at: At }
 export interface SourceFile { path: string; lines: string[] }
 export interface Migration { path: string; rows: [kind: string, old: number | null, before: string, now: number | null, after: string][]; rules: Record<string, string[]> }
-export interface Document { compare?: number; command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; migrations: Migration[]; files: SourceFile[] }
+export interface Document { model: Model; compare?: number; command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; migrations: Migration[]; files: SourceFile[] }
 
-const MAGIC = "nki-scope 1\n";
+const MAGIC = "nki-scope 2\n";
 
 export async function inflate(text: string): Promise<Uint8Array> {
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));

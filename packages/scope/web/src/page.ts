@@ -7,6 +7,7 @@ import { findings } from "./findings.ts";
 import { memory } from "./memory.ts";
 import { migration } from "./migration.ts";
 import { Selection } from "./model.ts";
+import { play } from "./player.ts";
 import { roofline } from "./roofline.ts";
 import { SourceView } from "./source.ts";
 import { TensorsView } from "./tensors.ts";
@@ -21,7 +22,7 @@ const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
   ["Memory", (s) => memory(s.now), (d) => d.kernels.length > 0],
   ["Tensors", (s) => new TensorsView(s.now, s).root, (d) => d.kernels.some((k) => k.tensors !== null)],
   ["Roofline", (s) => roofline(s.now), (d) => d.kernels.length > 0],
-  ["What if", (s) => whatIf(s.now), (d) => d.kernels.length > 0],
+  ["What if", (s) => whatIf(s), (d) => d.kernels.length > 0],
   ["Advice", (s) => advice(s, open), (d) => d.kernels.length > 0],
   ["Migration", (s) => migration(s.document), (d) => d.migrations.length > 0],
   ["Findings", (s) => findings(s.document), () => true],
@@ -81,4 +82,6 @@ async function start(): Promise<void> {
   }
   document.documentElement.dataset.ready = "true";
 }
+/** For tests, and for scripts in the console of a browser. */
+(globalThis as any).nkiScope = { inflate, parse, play };
 void start();

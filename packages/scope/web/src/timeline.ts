@@ -3,39 +3,55 @@ import type { Kernel } from "./data.ts";
 import { Picture, el, laneColor, percent, roundStep, theme, time } from "./dom.ts";
 import { type Row, type Selection, rows } from "./model.ts";
 
-const LABELS = 120, ROW = 18, GAP = 3, HEAD = 22;
+const LABELS = 120, ROW = 18, GAP = 3, HEAD = 22, HANDLE = 7, AWAY = 24;
+let views = 0;
 
 export class TimelineView {
   readonly root: HTMLElement;
   private rows: Row[];
   private from = 0;
   private until: number;
-  private readonly onPath: Set<number>;
+  private onPath: Set<number>;
   private readonly picture: Picture;
   private readonly details = el("div", { class: "details", "aria-live": "polite" });
-  private drag: { x: number; from: number; until: number; moved: boolean } | null = null;
+  private readonly uses = el("div", {});
+  private drag: { x: number; y: number; from: number; until: number; moved: boolean; wait: boolean } | null = null;
 
-  constructor(private readonly kernel: Kernel, private readonly selection: Selection) {
+  /** With `cut`, the wait of the selected bar has a handle; dragged away, it calls `cut`. */
+  constructor(private kernel: Kernel, private readonly selection: Selection, private readonly cut: (() => void) | null = null) {
+    const keys = `timeline-keys-${views++}`;
     this.rows = rows(kernel);
     this.until = this.whole;
     this.onPath = new Set(kernel.path.bar);
     this.picture = new Picture(() => HEAD + this.rows.length * (ROW + GAP) + 6, (c, w) => this.draw(c, w), `Timeline of ${kernel.name}: ${this.rows.length} rows, ${time(kernel.totalNs)}`);
     const canvas = this.picture.canvas;
-    canvas.setAttribute("aria-describedby", "timeline-keys");
+    canvas.setAttribute("aria-describedby", keys);
     canvas.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
-    canvas.addEventListener("pointerdown", (e) => { this.drag = { x: e.offsetX, from: this.from, until: this.until, moved: false }; canvas.setPointerCapture(e.pointerId); });
+    canvas.addEventListener("pointerdown", (e) => { this.drag = { x: e.offsetX, y: e.offsetY, from: this.from, until: this.until, moved: false, wait: this.isOnHandle(e.offsetX, e.offsetY) }; canvas.setPointerCapture(e.pointerId); });
     canvas.addEventListener("pointermove", (e) => this.move(e));
-    canvas.addEventListener("pointerup", (e) => { if (this.drag && !this.drag.moved) this.selection.pick(this.barAt(e.offsetX, e.offsetY)); this.drag = null; });
+    canvas.addEventListener("pointerup", (e) => this.drop(e));
     canvas.addEventListener("dblclick", () => this.see(0, this.whole));
     canvas.addEventListener("keydown", (e) => this.key(e));
     const button = (text: string, act: () => void) => el("button", { onclick: act }, text);
     this.root = el("div", {}, el("p", { class: "bar" },
       button("Whole", () => this.see(0, this.whole)), button("Zoom in", () => this.zoom(0.5)), button("Zoom out", () => this.zoom(2)),
       button("Selected", () => this.seeBar()), button("Previous", () => this.step(-1)), button("Next", () => this.step(1)), button("Waited for", () => this.cause())),
-      canvas, el("p", { class: "soft", id: "timeline-keys" }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: what it waited for; 0: whole. Outlined bars are on the critical path."),
+      canvas, el("p", { class: "soft", id: keys }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: what it waited for; 0: whole. Outlined bars are on the critical path."),
       kernel.repeats.length ? el("p", { class: "soft" }, `The kernel has ${kernel.numOps} micro-ops; ${kernel.bars.lane.length} are drawn. Not drawn are iterations that repeat earlier ones: ${kernel.repeats.slice(0, 3).map(([a, b, n, ns]) => `${n} times ${b! - a!} micro-ops, ${time(ns!)} apart`).join("; ")}${kernel.repeats.length > 3 ? "; …" : ""}.`) : "",
-      this.details, this.stalls());
+      this.details, this.uses);
+    this.uses.replaceChildren(this.stalls());
     selection.follow(() => this.changed());
+    this.changed();
+  }
+
+  /** Shows another timeline of the same bars. */
+  replace(kernel: Kernel): void {
+    const was = this.until - this.from >= this.whole;
+    this.kernel = kernel;
+    this.rows = rows(kernel);
+    this.onPath = new Set(kernel.path.bar);
+    this.see(was ? 0 : this.from, was ? this.whole : this.until);
+    this.uses.replaceChildren(this.stalls());
     this.changed();
   }
 
@@ -71,9 +87,38 @@ export class TimelineView {
       this.picture.canvas.title = bar < 0 ? "" : this.title(bar);
       return;
     }
+    if (this.drag.wait) return;
     const by = (this.drag.x - e.offsetX) / this.scale();
     if (Math.abs(this.drag.x - e.offsetX) > 3) this.drag.moved = true;
     if (this.drag.moved) this.see(this.drag.from + by, this.drag.until + by);
+  }
+  private drop(e: PointerEvent): void {
+    const drag = this.drag;
+    this.drag = null;
+    if (drag?.wait) { if (Math.hypot(e.offsetX - drag.x, e.offsetY - drag.y) > AWAY) this.cut!(); }
+    else if (drag && !drag.moved) this.selection.pick(this.barAt(e.offsetX, e.offsetY));
+  }
+  /** The ends of the line from what the selected bar waited for to the bar, in pixels. */
+  private wait(): [x: number, y: number, x2: number, y2: number] | null {
+    const bar = this.selection.bar, cause = bar < 0 || !this.cut ? -1 : this.kernel.bars.cause[bar]!;
+    if (cause < 0) return null;
+    const { start, busy } = this.kernel.bars, scale = this.scale(), x = (tick: number) => LABELS + (tick - this.from) * scale;
+    const y = (n: number) => HEAD + this.rows.findIndex((r) => r.bars.includes(n)) * (ROW + GAP) + ROW / 2;
+    return [x(start[cause]! + busy[cause]!), y(cause), x(start[bar]!), y(bar)];
+  }
+  private isOnHandle(x: number, y: number): boolean {
+    const wait = this.wait();
+    return wait !== null && Math.hypot(x - (wait[0] + wait[2]) / 2, y - (wait[1] + wait[3]) / 2) <= HANDLE + 2;
+  }
+  private drawWait(c: CanvasRenderingContext2D, t: ReturnType<typeof theme>): void {
+    const wait = this.wait();
+    if (!wait) return;
+    c.strokeStyle = t.accent; c.fillStyle = t.back; c.lineWidth = 2;
+    c.beginPath(); c.moveTo(wait[0], wait[1]); c.lineTo(wait[2], wait[3]); c.stroke();
+    const [x, y] = [(wait[0] + wait[2]) / 2, (wait[1] + wait[3]) / 2];
+    c.beginPath(); c.arc(x, y, HANDLE, 0, 2 * Math.PI); c.fill(); c.stroke();
+    this.picture.canvas.dataset.handle = `${x},${y}`;
+    c.lineWidth = 1;
   }
   private key(e: KeyboardEvent): void {
     const span = this.until - this.from;
@@ -154,6 +199,7 @@ export class TimelineView {
     c.save();
     c.beginPath(); c.rect(LABELS, 0, width - LABELS, bottom + 6); c.clip();
     this.rows.forEach((row, n) => this.drawRow(c, row, HEAD + n * (ROW + GAP), x, scale, t));
+    this.drawWait(c, t);
     c.restore();
   }
   private drawRow(c: CanvasRenderingContext2D, row: Row, y: number, x: (tick: number) => number, scale: number, t: ReturnType<typeof theme>): void {

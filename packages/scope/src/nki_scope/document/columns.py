@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-MAGIC = b"nki-scope 1\n"
+MAGIC = b"nki-scope 2\n"
 
 
 class Columns:

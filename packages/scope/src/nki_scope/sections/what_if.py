@@ -7,7 +7,7 @@ from typing import Any
 
 from neuroncore.errors import KernelError
 from neuroncore.targets import TARGETS
-from neuroncore.timeline import Timeline, constants, estimate
+from neuroncore.timeline import Timeline, constants, estimate, rules
 
 FACTORS = (0.0, 0.5, 2.0)
 MOST_PLAYED = 20_000
@@ -17,7 +17,7 @@ MOST_PLAYED = 20_000
 def what_if_section(timeline: Timeline) -> list[dict[str, Any]]:
     """Changes with the total that the model gave for each, or the reason why it gave none.
 
-    Costs that change nothing are left out.
+    The page plays changes of all other costs itself. Costs that change nothing are left out.
     """
     return [*_machines(timeline), *_costs(timeline)]
 
@@ -37,12 +37,10 @@ def _costs(timeline: Timeline) -> Iterator[dict[str, Any]]:
     if timeline.num_ops > MOST_PLAYED:
         return
     values, own = constants(), constants().at(timeline.target)
-    for name, value in own.items():
-        for factor in FACTORS if value else ():
-            try:
-                changed = values.but(name, timeline.target, value * factor)
-            except KernelError:  # a bandwidth is never 0
-                continue
+    names = [name for name, constant in rules()["constants"].items() if constant["work"]]
+    for name, value in ((name, own[name]) for name in names):
+        for factor in FACTORS:
+            changed = values.but(name, timeline.target, value * factor)
             played = _played(timeline, constants=changed, verified=True)
             if played.get("totalNs") != timeline.total_ns:
                 yield {"kind": "cost", "name": name, "to": f"{value:g} x {factor:g}"} | played

@@ -15,7 +15,7 @@ _LATENCY = {
     Engine.scalar: "SCALAR_LATENCY",
     Engine.gpsimd: "GPSIMD_LATENCY",
 }
-_PARTITIONS_PER_DMA_ENGINE = 8  # [NKI DMA overview]
+PARTITIONS_PER_DMA_ENGINE = 8  # [NKI DMA overview]
 
 
 def ticks_per_ns(machine: Mapping[str, Any]) -> float:
@@ -37,7 +37,7 @@ class Clock:
         self.ticks_per_ns = ticks_per_ns(machine)
         self.per_cycle = [round(self.ticks_per_ns / ghz[engine.name]) for engine in ENGINES]
         self.dma_engines = int(machine["dma_engines"])
-        self._partition_rows = _PARTITIONS_PER_DMA_ENGINE
+        self._partition_rows = PARTITIONS_PER_DMA_ENGINE
 
     def of_ns(self, nanoseconds: float) -> int:
         """A time as ticks, to the nearest."""

@@ -119,7 +119,7 @@ class Timeline:
         for (why, behind), ticks in found.items():
             if not ticks:
                 continue
-            who = "" if behind == NO_BAR else f" {_LINK[CAUSES[why]]} {lane_name(behind)}"
+            who = "" if behind == NO_BAR else f" {LINKS[CAUSES[why]]} {lane_name(behind)}"
             key = CAUSES[why] + who
             named[key] = named.get(key, 0.0) + self._ns(ticks)
         return dict(sorted(named.items(), key=lambda item: -item[1]))
@@ -281,7 +281,7 @@ def _last(state: State) -> tuple[int, int]:
 
 # -- as text --------------------------------------------------------------------------------------
 
-_LINK = {"data": "from", "buffer": "held by", "engine": "of", "resource": "with"}
+LINKS = {"data": "from", "buffer": "held by", "engine": "of", "resource": "with"}
 
 
 def table(timeline: Timeline) -> str:
