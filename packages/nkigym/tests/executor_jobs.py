@@ -51,3 +51,18 @@ def hang_with_child(payload, report):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     Path(payload).write_text(f"{os.getpid()} {child.pid}")
     time.sleep(600)
+
+
+class Crafted:
+    """Calls `os.mkdir` where it is unpickled."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (self.folder,)
+
+
+def crafted(payload, report):
+    """A value that makes the folder `payload` where it is read."""
+    return [Crafted(payload)]

@@ -1,5 +1,6 @@
 """One protocol, three executors."""
 
+import pickle
 import time
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from nkigym.executors import (
     ray_cluster,
 )
 from nkigym.executors import workers as workers_module
+from nkigym.executors.messages import MessageError, read_message
 
 LIMITS = Limits(seconds=5.0, num_bytes=200 << 20)
 MAKERS = {
@@ -131,6 +133,38 @@ def test_a_job_that_ends_two_workers_is_not_run_again(executor):
     assert only(events, Failed)[0].what.startswith("ended 2 workers: ")
     assert len(only(events, WorkerLost)) == 2
     assert [e.key for e in only(events, Finished)] == ["b"]
+
+
+def test_a_value_that_calls_a_function_where_it_is_read_is_a_lost_worker(tmp_path):
+    with pool(1) as executor:
+        events = events_of(executor, Job("a", JOBS + "crafted", str(tmp_path / "made")))
+
+    assert not (tmp_path / "made").exists()
+    assert {e.what for e in only(events, WorkerLost)} == {
+        "it has sent posix.mkdir, which is not a result"
+    }
+    assert [e.kind for e in only(events, Failed)] == ["poisoned"]
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("neuroncore.alu", "np.load"),
+        ("numpy", "load"),
+        ("nkigym.executors.messages", "pickle.loads"),
+    ],
+)
+def test_a_message_names_no_function_by_a_path(module, name):
+    sent = (
+        pickle.PROTO + b"\x04" + b"".join(map(_text, (module, name))) + pickle.STACK_GLOBAL + b"."
+    )
+
+    with pytest.raises(MessageError, match=f"it has sent {module}.{name}, which is not a result"):
+        read_message(sent)
+
+
+def _text(word):
+    return pickle.SHORT_BINUNICODE + bytes([len(word)]) + word.encode()
 
 
 def test_a_pool_ends_with_all_that_its_jobs_have_started(tmp_path):

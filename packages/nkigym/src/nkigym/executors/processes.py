@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
+from nkigym.executors.messages import MessageError, read_message
 from nkigym.executors.protocol import ExecutorError, Job, Limits
 from nkigym.executors.workers import Gone, Message, WorkerExecutor
 
@@ -87,7 +88,9 @@ class _Processes:
 
 def _message(worker: _Process) -> Message:
     try:
-        return worker.connection.recv()
+        return read_message(worker.connection.recv_bytes())
+    except MessageError as wrong:
+        return Gone(str(wrong))
     except (EOFError, OSError):
         return Gone(_ending(worker.process))
 

@@ -7,13 +7,14 @@ order in which they run.
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from math import prod
 from typing import IO
 
 import numpy as np
@@ -112,7 +113,7 @@ class ResultSender(Watcher):
             if self._pipe is None:
                 return
             try:
-                pickle.dump(executed(event), self._pipe)
+                _send(executed(event), self._pipe)
             except BrokenPipeError:  # the other one has heard enough
                 self._pipe = None
 
@@ -120,7 +121,7 @@ class ResultSender(Watcher):
         with self._lock:
             if self._pipe is not None:
                 try:
-                    pickle.dump(None, self._pipe)
+                    _send(None, self._pipe)
                     self._pipe.close()
                 except BrokenPipeError:
                     pass
@@ -157,8 +158,8 @@ class ResultComparer(Watcher):
 
     def _received(self) -> ExecutedInstruction | None:
         try:
-            return pickle.load(self._pipe)
-        except EOFError:
+            return _receive(self._pipe)
+        except (EOFError, ValueError):
             raise SystemExit(1) from None  # the other one has failed, and says so
 
     def _say(self, departure: str) -> None:
@@ -168,6 +169,44 @@ class ResultComparer(Watcher):
         sys.stderr.flush()
         sys.stdout.flush()
         os._exit(DIFFERENT)  # in whichever thread the kernel runs
+
+
+def _send(executed: ExecutedInstruction | None, pipe: IO[bytes]) -> None:
+    """A line of JSON, and the bytes of the results; None is the end."""
+    if executed is None:
+        pipe.write(b"null\n")
+        return
+    arrays = {name: np.ascontiguousarray(array) for name, array in executed.results.items()}
+    head = {
+        "name": executed.name,
+        "kernel": executed.kernel,
+        "place": executed.place and astuple(executed.place),
+        "dtypes": dict(executed.dtypes),
+        "arrays": {name: (array.dtype.str, array.shape) for name, array in arrays.items()},
+    }
+    pipe.write(json.dumps(head).encode() + b"\n")
+    for array in arrays.values():
+        pipe.write(array.tobytes())
+
+
+def _receive(pipe: IO[bytes]) -> ExecutedInstruction | None:
+    """The next of `_send`. Raises EOFError where the sender has ended, ValueError for others."""
+    line = pipe.readline()
+    if not line:
+        raise EOFError
+    head = json.loads(line)
+    if head is None:
+        return None
+    results = {
+        name: _array(pipe, np.dtype(dtype), shape)
+        for name, (dtype, shape) in head.pop("arrays").items()
+    }
+    place = head.pop("place")
+    return ExecutedInstruction(**head, place=place and Place(*place), results=results)
+
+
+def _array(pipe: IO[bytes], dtype: np.dtype, shape: Sequence[int]) -> np.ndarray:
+    return np.frombuffer(pipe.read(dtype.itemsize * prod(shape)), dtype).reshape(shape)
 
 
 def difference_between(

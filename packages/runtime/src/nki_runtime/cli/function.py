@@ -115,7 +115,7 @@ def _read(text: str, rng: np.random.Generator) -> Any:
         return random_array(_dtype(dtype, text), shape, rng)
     if text.endswith(".npy"):
         try:
-            return np.load(text)
+            return np.load(text, allow_pickle=False)
         except (OSError, ValueError) as wrong:
             raise LaunchError(f"argument {text} cannot be read: {wrong}") from None
     try:

@@ -1,7 +1,7 @@
-"""Run by nki-run in a process of its own: writes the program of a kernel on specs to a file,
-or what is wrong with the names and specs.
+"""Run by nki-run in a process of its own: writes the program of a kernel on specs to a folder as
+`program`, in JSON, or what is wrong with the names and specs as `mistake`.
 
-Its arguments: the file to write, the kernel as FILE.py:FUNCTION, a spec per argument.
+Its arguments: the folder, the kernel as FILE.py:FUNCTION, a spec per argument.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,21 +16,23 @@ from typing import Any
 from neuroncore.commands.arrays import split_spec
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import LaunchError
+from neuroncore.program.parsing.transport import program_to_json
 from nki_dtypes import resolve
 
 
 def main() -> None:
     program_of = importlib.import_module("nki_runtime").program_of  # the child's, not ours
-    file, name, *specs = sys.argv[1:]
+    folder, name, *specs = sys.argv[1:]
     try:
         kernel = find_function(parse_name(name))
         arguments, named = _arguments(specs)
         _check_names(kernel, arguments, named)
     except LaunchError as wrong:
         wrong.place = None
-        Path(file).write_bytes(pickle.dumps(str(wrong)))
+        (Path(folder) / "mistake").write_text(str(wrong), "utf-8")
         return
-    Path(file).write_bytes(pickle.dumps(program_of(kernel, *arguments, **named)))
+    text = program_to_json(program_of(kernel, *arguments, **named))
+    (Path(folder) / "program").write_text(text, "utf-8")
 
 
 def _arguments(specs: list[str]) -> tuple[list[Any], dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import pickle
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from neuroncore.commands.function import parse_name
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, parse_program
+from neuroncore.program.parsing.transport import program_from_json
 
 _NEEDED = ("nki_runtime", "nki_beta2")
 _DRIVER = Path(__file__).with_name("_record.py")
@@ -91,15 +91,14 @@ class Wanted:
                 hint="pip install 'tokenplan[run]'",
             )
         with tempfile.TemporaryDirectory(prefix="tokenplan-") as folder:
-            result = Path(folder) / "program"
+            program, mistake = Path(folder) / "program", Path(folder) / "mistake"
             language = "beta1" if self.nki.startswith("0.1") else "beta2"
             options = ("--backend", language, "--nki", self.nki, "--target", self.target)
-            named = (str(_DRIVER), str(result), self.name, *self.specs)
+            named = (str(_DRIVER), folder, self.name, *self.specs)
             command = (sys.executable, "-m", "nki_runtime", *options, "--shadow", *named)
             done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode or not result.is_file():
+            if mistake.is_file():
+                raise UsageError(mistake.read_text("utf-8", "replace"))
+            if done.returncode or not program.is_file():
                 raise KernelRunError(done.stdout + done.stderr)
-            found = pickle.loads(result.read_bytes())
-            if isinstance(found, Program):
-                return found
-            raise UsageError(found)
+            return program_from_json(program.read_text("utf-8", "replace"))
