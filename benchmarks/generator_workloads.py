@@ -83,6 +83,14 @@ def cache_write(cache: Any, position: Any, new: Any) -> None:
     cache[:, position] = new
 
 
+def selective_scan(x: Any, dt: Any, a: Any, b: Any, c: Any) -> Any:
+    h, left = np.zeros(a.shape, np.float32), []
+    for t in range(x.shape[1]):
+        h = np.exp(dt[:, t, None] * a) * h + (dt[:, t] * x[:, t])[:, None] * b[t]
+        left.append(np.sum(h * c[t], -1))
+    return np.stack(left, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A function on arrays of these specs; bounds and least are (instructions, HBM MiB)."""
@@ -137,5 +145,10 @@ WORKLOADS = (
     Workload(
         "cache write", cache_write, ("bf16[32, 2048, 128]", "i32[]", "bf16[32, 128]"), (8, 0.1),
         (2, 0.016), in_place=True,
+    ),
+    Workload(
+        "selective scan", selective_scan,
+        ("f32[128, 64]", "f32[128, 64]", "f32[128, 8]", "f32[64, 8]", "f32[64, 8]"), (296, 0.112),
+        (208, 0.102),
     ),
 )  # fmt: skip

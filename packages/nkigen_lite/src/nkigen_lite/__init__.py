@@ -3,7 +3,7 @@
 from nkigen_lite import numpy_extras
 from nkigen_lite.backend import BACKEND
 from nkigen_lite.compiler.compile import Compiled, compile
-from nkigen_lite.frontend import erf, gelu, rsqrt, sigmoid, silu, topk, trace
+from nkigen_lite.frontend import erf, gelu, rsqrt, scan, sigmoid, silu, topk, trace
 from nkigen_lite.ir import Graph, parse_graph, print_graph
 from nkigen_lite.tensors.spec import Spec, as_spec, narrow
 
@@ -21,6 +21,7 @@ __all__ = [
     "parse_graph",
     "print_graph",
     "rsqrt",
+    "scan",
     "sigmoid",
     "silu",
     "topk",

@@ -18,7 +18,8 @@ from nkigen_lite.selection.unsupported import CodegenError
 from nkigen_lite.tensors.errors import GraphError
 from nkigen_lite.tensors.spec import Spec
 
-NAMES = sorted(n for n, o in OPS.items() if o.kind not in (Kind.composite, Kind.constant))
+UNDRAWN = (Kind.composite, Kind.constant, Kind.loop)
+NAMES = sorted(n for n, o in OPS.items() if o.kind not in UNDRAWN)
 LEFT_OUT = {"bitcast", "convert", "low_bits", "sin_reduced", "power", "left_shift", "right_shift"}
 """What only passes make, and what is undefined for many operands."""
 OFTEN = ("add", "multiply", "where", "max", "sum", "exp", "matmul", "broadcast_to")

@@ -35,7 +35,7 @@ from nkigen_lite.cli.generated_source import (
     headed,
     normal_inputs,
 )
-from nkigen_lite.compiler.compile import WRITTEN, Compiled, check_version, lowered, rewritten
+from nkigen_lite.compiler.compile import WRITTEN, Compiled, check_version, compiled, rewritten
 from nkigen_lite.compiler.report import passes_text
 from nkigen_lite.frontend import trace
 from nkigen_lite.ir import print_graph
@@ -136,12 +136,11 @@ class _Job:
         given = self.given
         with users_code(str(self.named)):
             graph = trace(self.function, *self.specs, keeps_names=True)
-        passes = rewritten(graph)
         try:
-            kernel = lowered(passes, resolve_target(given.target).name, given.nki)
+            kernel = compiled(graph, resolve_target(given.target).name, given.nki)
         except KernelError:
             if given.explain:
-                print(passes_text(passes), file=sys.stderr)
+                print(passes_text(rewritten(graph)), file=sys.stderr)
             raise
         program = kernel.program
         text = headed(kernel.source, str(self.named), self.specs, program.target, program.nki)

@@ -11,9 +11,11 @@ from neuroncore.targets import BANK_ELEMS, resolve_target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.codegen.emission.candidates import time_of
 from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.loop_nests import TimeLoop
 from nkigen_lite.codegen.loop_nests.group_strategies import write_group
 from nkigen_lite.codegen.loop_nests.outer_reductions import write_outer_reductions
 from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
+from nkigen_lite.codegen.loop_nests.step_phases import step_group
 from nkigen_lite.codegen.loop_nests.tiles import Tiles
 from nkigen_lite.codegen.matmul.batched import is_small
 from nkigen_lite.codegen.matmul.blocked import Epilogue, Products
@@ -62,8 +64,11 @@ _TOGETHER = ({"topk_values", "topk_places"},)
 def _written_together(node: Node, graph: Graph) -> list[Node]:
     """The operation and the others that are written with it."""
     ops = next((ops for ops in _TOGETHER if node.op in ops), {node.op})
-    same = (node.operands, node.attrs)
-    return [n for n in graph.nodes if n.op in ops and (n.operands, n.attrs) == same]
+
+    def shared(n: Node) -> tuple[object, ...]:
+        return n.operands, {k: v for k, v in n.attrs.items() if k != "result"}
+
+    return [n for n in graph.nodes if n.op in ops and shared(n) == shared(node)]
 
 
 def generate(graph: Graph, target: str, nki: str, in_place: bool = False) -> tuple[Program, Plan]:
@@ -198,7 +203,7 @@ class _Kernel:
             return
         assert part.group is not None, "a part of nothing"
         first = part.group.nodes[0]
-        if first.record.kind is Kind.indirect:
+        if first.record.kind in (Kind.indirect, Kind.loop):
             self.indirect(first)
         elif part.group.is_layout:
             self.arrays.join(first)
@@ -212,8 +217,22 @@ class _Kernel:
         seats = self.arrays.seats
         made = [n for n in _written_together(node, self.graph) if n is node or n.name not in seats]
         self.written.update(n.name for n in made)
+        if node.record.kind is Kind.loop:
+            self.loop(node, made)
+            return
         places = {n.op: self.arrays.place(n.name) for n in made}
         WRITERS[node.op](self.writer, node, places, [self.source(o) for o in node.operands])
+
+    def loop(self, node: Node, made: list[Node]) -> None:
+        """A loop with all its results; what it begins with may be numbers."""
+        carries, numbers = node.attrs["carries"], self.plan.numbers
+        sources = [
+            numbers[o] if n < carries and o in numbers else self.source(o)
+            for n, o in enumerate(node.operands)
+        ]
+        places = {n.attrs["result"]: self.arrays.place(n.name) for n in made}
+        group = step_group(node, self.writer.target, sources, places)
+        TimeLoop(self.writer, node, sources, places, group).write()
 
     def group(self, group: Group, stored: frozenset[str]) -> None:
         """Element-wise operations and row reductions, from HBM to HBM."""

@@ -20,7 +20,8 @@ from nkigen_lite.fusion import Plan
 from nkigen_lite.ir import Graph
 from nkigen_lite.ir.interpreter import as_input
 from nkigen_lite.legalization.rules import in_machine_terms
-from nkigen_lite.passes import canonicalize, decompose
+from nkigen_lite.passes import canonicalize, decompose, find_steps, map_bodies, rolled
+from nkigen_lite.selection.unsupported import CodegenError
 from nkigen_lite.tensors.errors import SpecError
 
 WRITTEN = VERSIONS[1:]
@@ -126,14 +127,43 @@ def compile(
     """
     check_version(nki)
     known = resolve_target(target).name
-    return lowered(rewritten(trace(function, *specs, keeps_names=True)), known, nki, in_place)
+    return compiled(trace(function, *specs, keeps_names=True), known, nki, in_place)
 
 
-def rewritten(traced: Graph) -> dict[str, Graph]:
-    """The graph after every pass, by pass, in their order."""
-    passes = {"traced": traced, "canonicalized": canonicalize(traced)}
-    passes["decomposed"] = decompose(passes["canonicalized"])
-    return passes | {"in machine terms": in_machine_terms(passes["decomposed"])}
+def compiled(traced: Graph, target: str, nki: str, in_place: bool = False) -> Compiled:
+    """The kernel of a traced graph, its repeated steps as loops where those are supported."""
+    with_loops = roll_loops(traced)
+    if with_loops is not traced:
+        try:
+            passes = {"traced": traced, **rewritten(with_loops, "rolled")}
+            return lowered(passes, target, nki, in_place)
+        except CodegenError:
+            pass
+    return lowered(rewritten(traced), target, nki, in_place)
+
+
+def roll_loops(graph: Graph) -> Graph:
+    """The graph with a loop for every sequence of repeated steps that carry values."""
+    while (steps := find_steps(graph)) is not None:
+        graph = rolled(steps)
+    return graph
+
+
+def rewritten(graph: Graph, name: str = "traced") -> dict[str, Graph]:
+    """The graph, under this name, and after every pass, by pass, in their order."""
+    passes = {name: graph}
+    for name, change in PASSES:
+        before = list(passes.values())[-1]
+        passes[name] = change(map_bodies(before, change))
+    return passes
+
+
+PASSES: tuple[tuple[str, Callable[[Graph], Graph]], ...] = (
+    ("canonicalized", canonicalize),
+    ("decomposed", decompose),
+    ("in machine terms", in_machine_terms),
+)
+"""What every graph goes through, and the bodies of its loops before it."""
 
 
 def lowered(passes: Mapping[str, Graph], target: str, nki: str, in_place: bool = False) -> Compiled:

@@ -30,7 +30,7 @@ def passes_text(passes: Mapping[str, Graph]) -> str:
         text = _ARRAY.sub(r"'\1…'", print_graph(graph))
         parts.append(f"== {name} ==\n" + ("(as before)\n" if text == before else text))
         before = text
-    return "\n".join(parts)
+    return "\n".join(parts).replace("\\n", "\n        ")
 
 
 def plan_text(plan: Plan) -> str:

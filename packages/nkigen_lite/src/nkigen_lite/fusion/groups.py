@@ -29,9 +29,16 @@ from nkigen_lite.tensors.spec import Spec
 
 _FLOATS = (float32, bfloat16, float16)
 _NARROW = (bfloat16, float16)
-_IN_HBM = (Kind.layout, Kind.indirect)
+_IN_HBM = (Kind.layout, Kind.indirect, Kind.loop)
 MORE_ROWS = 16
 """Times that an array is repeated beyond which what converts it costs next to nothing."""
+
+
+def _reads_numbers(node: Node, value: str) -> bool:
+    """Whether the node takes a number as an array in HBM; a loop may begin with it as it is."""
+    if node.record.kind is Kind.loop:
+        return value in node.operands[node.attrs["carries"] :]
+    return node.record.kind in (Kind.matmul, Kind.indirect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +232,7 @@ class Planner:
             self.plan.tables[node.name] = table_of(node)
             return
         self.plan.numbers[node.name] = float(uniform)
-        if any(user.record.kind in (Kind.matmul, Kind.indirect) for user in self.used[node.name]):
+        if any(_reads_numbers(user, node.name) for user in self.used[node.name]):
             self.plan.tables[node.name] = row_of(node)
 
     def ready_of(self, node: Node) -> int:

@@ -1,7 +1,15 @@
 """Graphs of whole-tensor operations: nodes, building, text, execution."""
 
 from nkigen_lite.ir.builder import Builder
-from nkigen_lite.ir.graph import Graph, print_graph, run_graph, users, values_of, verify_graph
+from nkigen_lite.ir.graph import (
+    Graph,
+    body_of,
+    print_graph,
+    run_graph,
+    users,
+    values_of,
+    verify_graph,
+)
 from nkigen_lite.ir.nodes import Node, Value
 from nkigen_lite.ir.parser import parse_graph
 
@@ -10,6 +18,7 @@ __all__ = [
     "Graph",
     "Node",
     "Value",
+    "body_of",
     "parse_graph",
     "print_graph",
     "run_graph",

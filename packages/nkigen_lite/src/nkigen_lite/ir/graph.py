@@ -4,7 +4,7 @@ reference run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from nkigen_lite.ir.interpreter import FLOAT32, as_input, run_node, widened
 from nkigen_lite.ir.nodes import Node, Value
 from nkigen_lite.ir.printer import INDENT, node_text
-from nkigen_lite.ops import OPS
+from nkigen_lite.ops import OPS, Body
 from nkigen_lite.tensors.errors import GraphError, SpecError
 from nkigen_lite.tensors.spec import Spec
 
@@ -56,6 +56,27 @@ class Graph:
 
     def __str__(self) -> str:
         return print_graph(self)
+
+
+def body_of(graph: Graph) -> Body:
+    """The graph as the body of a loop."""
+    specs = graph.specs
+
+    def run(arrays: Sequence[np.ndarray], computing: np.dtype) -> list[np.ndarray]:
+        values = {v.name: a for v, a in zip(graph.inputs, arrays, strict=True)}
+        _compute(graph, values, computing)
+        return [values[name] for name in graph.outputs]
+
+    return Body(
+        print_graph(graph), tuple(v.spec for v in graph.inputs),
+        tuple(specs[name] for name in graph.outputs), graph, run,
+    )  # fmt: skip
+
+
+def _compute(graph: Graph, values: dict[str, np.ndarray], computing: np.dtype) -> None:
+    """Every node's value, from the inputs'."""
+    for node in graph.nodes:
+        values[node.name] = run_node(node, tuple(values[o] for o in node.operands), computing)
 
 
 def users(graph: Graph) -> dict[str, tuple[Node, ...]]:
@@ -102,8 +123,7 @@ def values_of(
         v.name: widened(as_input(array, v.spec, v.name), v.spec.dtype, computing)
         for v, array in zip(graph.inputs, given, strict=True)
     }
-    for node in graph.nodes:
-        values[node.name] = run_node(node, tuple(values[o] for o in node.operands), computing)
+    _compute(graph, values, computing)
     return values
 
 

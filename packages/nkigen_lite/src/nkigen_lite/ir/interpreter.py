@@ -8,6 +8,7 @@ import numpy as np
 
 from nki_dtypes import DType, bool_, cast, float32, tfloat32
 from nkigen_lite.ir.nodes import Node
+from nkigen_lite.ops import Kind
 from nkigen_lite.tensors.errors import BroadcastError, SpecError
 from nkigen_lite.tensors.spec import Spec, as_spec
 
@@ -17,6 +18,8 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 def run_node(node: Node, operands: tuple[np.ndarray, ...], computing: np.dtype) -> np.ndarray:
     """One operation on stored values (floats wider than their dtype where computing in float64)."""
     record = node.record
+    if record.kind is Kind.loop:
+        return record.meaning(*operands, computing=computing, **node.attrs)
     if record.is_pure_move:
         bits = tuple(map(_narrowed, operands)) if node.op == "bitcast" else operands
         return widened(record.compute(bits, node.attrs), node.spec.dtype, computing)

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from nkigen_lite.ir.graph import Graph, verify_graph
+from nkigen_lite.ir.graph import Graph, body_of, verify_graph
 from nkigen_lite.ir.nodes import Node, Value
 from nkigen_lite.ir.printer import constant_of
 from nkigen_lite.ops import OPS
@@ -64,12 +64,18 @@ class _Reader:
             operands, attrs = (), self.constant(call)
         else:
             operands = tuple(n for a in call.args for n in self.names(a))
-            attrs = record.converted({k.arg or "**": self.literal(k.value) for k in call.keywords})
+            attrs = record.converted(self.attrs(call))
         unknown = [o for o in operands if o not in self.specs]
         if unknown:
             self.reject(call, f"uses {unknown[0]} before it is made")
         spec = record.result(tuple(self.specs[o] for o in operands), attrs)
         return Node(name, op, operands, attrs, spec)
+
+    def attrs(self, call: ast.Call) -> dict[str, Any]:
+        given = {k.arg or "**": self.literal(k.value) for k in call.keywords}
+        if "body" in given:
+            given["body"] = body_of(parse_graph(given["body"]))
+        return given
 
     def constant(self, call: ast.Call) -> dict[str, Any]:
         if len(call.args) != 2:

@@ -30,6 +30,7 @@ class Kind(Enum):
     view = "the operand's elements at other indices; nothing is computed"
     layout = "the operands' elements put together in one array"
     indirect = "elements at places that another operand contains"
+    loop = "a graph executed for each step of an axis, from what the step before left"
     constant = "known before the kernel runs"
     composite = "several of the above; only `canonicalize` makes them, `decompose` ends them"
 

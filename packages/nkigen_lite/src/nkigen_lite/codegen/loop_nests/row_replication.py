@@ -47,8 +47,11 @@ class Replicas:
         self.writer = writer
         self.buffers: dict[str, Buffer] = {}
 
-    def load(self, value: str, source: ArrayView, columns: int, stride: int) -> None:
-        """`columns` elements of the source, `stride` apart, onto all partitions."""
+    def load(
+        self, value: str, source: ArrayView, columns: int, stride: int, start: Affine | None = None
+    ) -> None:  # fmt: skip
+        """`columns` elements of the source, `stride` apart, onto all partitions: from its first
+        element, or element `start` of its buffer, on."""
         writer, dtype = self.writer, held_as(source.dtype)
         made = writer.allocate(
             f"{source.buffer}_rows", (PARTITIONS, columns), dtype, MemorySpace.sbuf
@@ -57,7 +60,8 @@ class Replicas:
 
         def row_of(rows: int, step: int) -> Access:
             shape, strides = (rows, columns), (step, stride)
-            return Access(source.buffer, Affine(source.offset), shape, strides, source.look)
+            offset = Affine(source.offset) if start is None else start
+            return Access(source.buffer, offset, shape, strides, source.look)
 
         many = PARTITIONS * columns * dtype.itemsize > BY_DMA_BYTES
         many |= stride != 1 and columns > BY_DMA_ELEMS

@@ -86,7 +86,9 @@ class Arrays:
         name = "out" if result else f"{self.graph.by_name[value].op}_in_hbm"
         shape = self.specs[self.shown.get(value, value)].shape
         made = self.writer.allocate(name, shape or (1,), spec.dtype, memory)
-        return buffer_view(made, spec.shape)
+        if value not in self.shown:
+            return buffer_view(made, spec.shape)
+        return _place_below(self.plan, self.shown[value], buffer_view(made, shape))
 
     def join(self, node: Node) -> None:
         """What is not in its place yet, copied there."""
@@ -181,14 +183,28 @@ def _in_place(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def reshaped_results(plan: Plan) -> Iterator[tuple[str, str]]:
-    """(result, array) of results that are an array in another shape."""
-    stored = plan.stored()
+    """(result, array) of results that are an array in another shape, or of a loop, which stores
+    elements anywhere, in another order."""
+    stored, nodes = plan.stored(), plan.graph.by_name
     for result in plan.graph.results:
-        value = result
-        while value in plan.views and plan.views[value].op == "reshape":
+        value, ops = result, set[str]()
+        while value in plan.views and plan.views[value].op in ("reshape", "transpose"):
+            ops.add(plan.views[value].op)
             (value,) = plan.views[value].operands
-        if value != result and value in stored:
+        is_loop = value in nodes and nodes[value].record.kind is Kind.loop
+        if value in stored and (ops == {"reshape"} or (is_loop and ops)):
             yield result, value
+
+
+def _place_below(plan: Plan, value: str, place: ArrayView) -> ArrayView:
+    """Where the array lies that a value stored in `place` is a view of."""
+    while value in plan.views:
+        node = plan.views[value]
+        (value,) = node.operands
+        below = operand_view(node, place, plan.graph.specs[value].shape)
+        assert below is not None, "a view of all elements"
+        place = below
+    return place
 
 
 OVERWRITES = frozenset({"update", "scatter", "scatter_add"})
@@ -211,7 +227,7 @@ def boxes(node: Node, whole: ArrayView, graph: Graph) -> list[tuple[str, ArrayVi
         return found
     if node.op in OVERWRITES:
         return [(node.operands[0], whole)]
-    if node.record.kind is Kind.indirect:
+    if node.record.kind in (Kind.indirect, Kind.loop):
         return []
     before = operand_view(node, whole, shapes[0])
     assert before is not None, f"{node.op} of a whole array"
