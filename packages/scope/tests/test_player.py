@@ -214,6 +214,28 @@ def test_several_copies_of_a_buffer_are_played_to_the_tick(player):
     assert changed
 
 
+def test_a_lane_waits_for_readers_on_other_lanes_that_end_before_its_own(player):
+    pairs = "".join(READERS.format(columns=columns) for columns in range(128, 512, 16))
+    program = parse_program(HEAD + pairs + "    return out\n")
+
+    assert played(player, table_of(program), program) == shown(estimated(program))
+
+
+HEAD = """program("trn2", "0.6")
+def kernel(x: float32[128, 512]):
+    out = buffer(float32[128, 512], shared_hbm)
+    a = buffer(float32[128, 512], sbuf)
+    b = buffer(float32[128, 512], sbuf)
+    c = buffer(float32[128, 512], sbuf)
+    dma_copy(dst=a[:, :], src=x[:, :])
+"""
+READERS = """
+    tensor_copy(dst=b[:, 0:128], src=a[:, 0:128], engine=gpsimd)
+    tensor_copy(dst=c[:, 0:{columns}], src=a[:, 0:{columns}], engine=vector)
+    memset(dst=a[:, 0:128], value=0.0, engine=vector)
+"""
+
+
 def test_a_wait_that_is_removed_is_that_of_another_buffer(player):
     program = parse_program(CHAIN.format(read="a"))
     free = parse_program(CHAIN.format(read="b"))
