@@ -14,8 +14,8 @@ SPECS = ("--spec", "f32[64,128]", "--spec", "w=f32[128,256]")
 STREAM = str(ROOT / "examples" / "tokenplan" / "stream.py") + ":stream_kernel"
 COMMANDS = {
     "nkigen": (("nkigen", "mlp.py:mlp", *SPECS), 1, "Passes"),
-    "nkigym": (("nkigym", "tune", "mlp.py:mlp", *SPECS, "--budget", "4"), 2, "Schedule"),
-    "tokenplan": (("tokenplan", "explain", STREAM, "--spec", "f32[512,256]"), 1, "Tokens"),
+    "nkigym": (("nkigym", "tune", "mlp.py:mlp", *SPECS, "--budget", "4"), 2, "Search"),
+    "tokenplan": (("tokenplan", "explain", STREAM, "--spec", "f32[512,256]"), 1, None),
 }
 
 
@@ -30,7 +30,66 @@ def test_a_command_writes_its_kernels_and_its_explanation(name, tmp_path, data_o
     assert done.returncode == 0, done.stderr
     document, _ = data_of(tmp_path / "page.html")
     assert len(document["kernels"]) == kernels
-    assert title in [name for name, _ in document["texts"]]
+    assert title in [name for name, _ in document["texts"]] or not document["texts"]
+
+
+def test_a_search_shows_its_curve_and_the_gain_of_each_step(tmp_path, data_of, browser):
+    document, _ = data_of(tuned(tmp_path))
+    (schedule,) = document["schedules"]
+    before, after = document["kernels"]
+    best = [ns for _, _, ns in schedule["curve"]]
+
+    assert schedule["rootNs"] == before["totalNs"]
+    assert schedule["steps"][-1]["ns"] == after["totalNs"] == best[-1]
+    assert best == sorted(best, reverse=True)
+
+    browser.open(tmp_path / "page.html")
+    shown(browser, "Schedule")
+    text = browser.run(f"{PANEL}.innerText")
+    assert all(step["step"] in text for step in schedule["steps"])
+    assert browser.run(f"{PANEL}.querySelectorAll('canvas').length") == 3
+    assert browser.problems == []
+
+
+def test_orders_are_shown_with_their_witness(tmp_path, data_of, browser):
+    run("tokenplan", "explain", STREAM, "--spec", "f32[512,256]", cwd=tmp_path)
+    (orders,) = data_of(tmp_path / "page.html")[0]["orders"]
+    kept = [row for row in orders["rows"] if row["status"] == "kept"]
+
+    assert [row["ends"] for row in kept] == [
+        ["dma_copy", "tensor_scalar"], ["tensor_scalar", "dma_copy.2"],
+    ]  # fmt: skip
+    assert "tile[0, 0] at k = 0" in kept[0]["why"][0]
+
+    browser.open(tmp_path / "page.html")
+    shown(browser, "Tokens")
+    assert "tile[0, 0] at k = 0" in browser.run(f"{PANEL}.innerText")
+    browser.run(f"{PANEL}.querySelector('#order-0-removed').click()")
+    assert "the tensor is made anew" in browser.run(f"{PANEL}.innerText")
+    browser.run(f"{PANEL}.querySelector('td button').click()")
+    shown(browser, "Timeline")
+    assert "Line 16" in browser.run(f"{PANEL}.querySelector('.details').textContent")
+    assert browser.problems == []
+
+
+PANEL = "document.querySelector('[role=tabpanel]:not([hidden])')"
+
+
+def shown(browser, view: str) -> None:
+    tabs = "[...document.querySelectorAll('[role=tab]')]"
+    browser.run(f"{tabs}.find(t => t.textContent === {view!r}).click()")
+
+
+def tuned(folder: Path) -> Path:
+    """The page of a short search."""
+    (folder / "mlp.py").write_text(MLP)
+    run("nkigym", "tune", "mlp.py:mlp", *SPECS, "--budget", "200", cwd=folder)
+    return folder / "page.html"
+
+
+def run(program: str, *words: str, cwd: Path) -> None:
+    path = str(Path(sys.executable).parent / program)
+    subprocess.run((path, *words, "--report", "page.html"), cwd=cwd, check=True)
 
 
 def test_a_migration_is_shown_side_by_side(tmp_path, data_of):

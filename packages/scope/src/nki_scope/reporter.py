@@ -61,6 +61,8 @@ class Reporter:
         self._errors: list[str] = []
         self._texts: list[tuple[str, str]] = []
         self._migrations: list[dict[str, Any]] = []
+        self._orders: list[dict[str, Any]] = []
+        self._schedules: list[dict[str, Any]] = []
         self._columns, self._sources = Columns(), Sources()
 
     def add(self, kind: str, value: Any) -> None:
@@ -69,6 +71,8 @@ class Reporter:
             "timelines": self._timelines.extend,
             "findings": self._findings.extend,
             "text": self._texts.append,
+            "orders": self._orders.append,
+            "schedules": self._schedules.extend,
             "migrations": lambda files: self._migrations.extend(
                 migration_section(*f) for f in files
             ),
@@ -99,6 +103,8 @@ class Reporter:
             "findings": [self._finding(finding) for finding in self._findings],
             "texts": self._texts,
             "migrations": self._migrations,
+            "orders": [self._order(orders) for orders in self._orders],
+            "schedules": self._schedules,
             "errors": [*self._errors, *map(str, self.watcher.left_out)],
         }
         document["files"] = self._sources.section()
@@ -115,6 +121,14 @@ class Reporter:
             "replay": replay_section(timeline, columns),
             "advice": advice_section(timeline, self._sources),
         }
+
+    def _order(self, orders: dict[str, Any]) -> dict[str, Any]:
+        """The orders of a kernel with their lines as positions of the page."""
+        rows = [
+            row | {"at": [at and self._sources.at_line(*at) for at in row["at"]]}
+            for row in orders["rows"]
+        ]
+        return orders | {"rows": rows}
 
     def _finding(self, finding: Finding) -> dict[str, Any]:
         region = finding.region

@@ -42,9 +42,13 @@ export interface Model {
   targets: Record<string, { values: Record<string, number>; machine: { clock_ghz: Record<string, number>; dma_engines: number; dma_queues: number } }>;
 }
 export interface Finding { label: string; severity: string; text: string; message: string; cure: string | null; count: number; at: At }
+export interface Order { status: "kept" | "implied" | "removed"; rule: string; ends: [string, string]; at: [At, At]; when: string; why: string[] }
+export interface Orders { text: string; rows: Order[]; rules: [rule: string, says: string, count: number][] }
+/** What a search found: kernels 2n and 2n + 1 of the page are before and after schedule n. */
+export interface Schedule { name: string; rootNs: number; curve: [candidates: number, seconds: number, ns: number][]; steps: { step: string; ns: number | null }[] }
 export interface SourceFile { path: string; lines: string[] }
 export interface Migration { path: string; rows: [kind: string, old: number | null, before: string, now: number | null, after: string][]; rules: Record<string, string[]> }
-export interface Document { model: Model; compare?: number; command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; migrations: Migration[]; files: SourceFile[] }
+export interface Document { model: Model; compare?: number; command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; migrations: Migration[]; orders: Orders[]; schedules: Schedule[]; files: SourceFile[] }
 
 const MAGIC = "nki-scope 2\n";
 

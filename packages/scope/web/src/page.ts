@@ -9,9 +9,11 @@ import { migration } from "./migration.ts";
 import { Selection } from "./model.ts";
 import { play } from "./player.ts";
 import { roofline } from "./roofline.ts";
+import { schedule } from "./schedule.ts";
 import { SourceView } from "./source.ts";
 import { TensorsView } from "./tensors.ts";
 import { TimelineView } from "./timeline.ts";
+import { tokens } from "./tokens.ts";
 import { whatIf } from "./whatif.ts";
 
 type View = (selection: Selection) => HTMLElement;
@@ -24,6 +26,8 @@ const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
   ["Roofline", (s) => roofline(s.now), (d) => d.kernels.length > 0],
   ["What if", (s) => whatIf(s), (d) => d.kernels.length > 0],
   ["Advice", (s) => advice(s, open), (d) => d.kernels.length > 0],
+  ["Tokens", (s) => tokens(s), (d) => d.orders.length > 0],
+  ["Schedule", (s) => schedule(s.document), (d) => d.schedules.length > 0],
   ["Migration", (s) => migration(s.document), (d) => d.migrations.length > 0],
   ["Findings", (s) => findings(s.document), () => true],
 ];

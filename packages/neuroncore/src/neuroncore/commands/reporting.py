@@ -28,7 +28,8 @@ class Reporter(Protocol):
 
     def add(self, kind: str, value: Any) -> None:
         """Show a result: "timelines", "findings", an "error", a "text" with its title,
-        "migrations" as (path, text before, text after, findings)."""
+        "migrations" as (path, text before, text after, findings), "orders" of a kernel's
+        operations, "schedules" that a search found."""
         ...
 
     def write(self) -> str:

@@ -20,6 +20,7 @@ from nkigym.runners import Interpreter, Measurement, Neuron, Runner, Timeline, c
 from nkigym.search import parse_budget
 from nkigym.store import Problem, Store, Stored
 from nkigym.tuning import Check
+from nkigym.tuning.schedule_steps import schedule_section
 from nkigym.tuning.task import TuningTask, stored_task
 
 
@@ -49,11 +50,17 @@ def show(given: argparse.Namespace) -> int:
 
 
 def _results(store: Store) -> dict[str, Any]:
-    """What --report shows: the fastest of every kernel."""
-    fastest = [(p, result) for p in store.problems() for result in store.best(p.key)]
-    steps = "\n".join(json.dumps(step) for _, each in fastest for step in each.schedule)
-    timelines = [estimate(_winner(*each, str(store.path))) for each in fastest]
-    return {"timelines": timelines, "text": ("Schedule", steps)}
+    """What --report shows: every kernel before its searches and as the fastest of them made it."""
+    timelines, schedules = [], []
+    for problem in store.problems():
+        runs = [run for run in store.runs(problem.key) if run.get("curve")]
+        curve = min(runs, key=lambda run: run["best_ns"])["curve"] if runs else ()
+        for result in store.best(problem.key):
+            task = stored_task(result.program, problem.target, str(store.path))
+            winner = task.kernel(task.replayed(result.schedule))
+            timelines += [estimate(task.root), estimate(winner)]
+            schedules.append(schedule_section(task, result.schedule, curve))
+    return {"timelines": timelines, "schedules": schedules}
 
 
 def _run(run: Mapping[str, Any]) -> str:

@@ -34,7 +34,8 @@ from nkigym.search import (
 from nkigym.sweeps import SweepTask, run_sweep
 from nkigym.tuning import Tuned, tune
 from nkigym.tuning.loading import load_kernel
-from nkigym.tuning.task import STARTS
+from nkigym.tuning.schedule_steps import schedule_section
+from nkigym.tuning.task import STARTS, tuning_task
 
 
 @dataclass(slots=True)
@@ -137,7 +138,7 @@ def run(given: argparse.Namespace) -> int:
     if given.output is not None:
         write_kernel(given.output, headed(tuned, given.kernel))
         tuned = replace(tuned, source="")
-    write_report("nkigym", given.report, _results, tuned)
+    write_report("nkigym", given.report, _results, given, tuned)
     print(FORMATS[given.output_format](tuned))
     if tuned.report.stopped == "interrupted":
         sys.stderr.write("nkigym: interrupted; this is the best so far\n")
@@ -147,10 +148,14 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _results(tuned: Tuned) -> dict[str, Any]:
+def _results(given: argparse.Namespace, tuned: Tuned) -> dict[str, Any]:
     """What --report shows."""
+    kernel, specs = load_kernel(given.kernel, given.spec, given.target, given.nki)
+    engines = _constraints(given)["engines"]
+    task = tuning_task(kernel, specs, given.target, given.nki, engines, given.start)
+    section = schedule_section(task, tuned.schedule, tuned.report.curve)
     timelines = [estimate(tuned.root), estimate(tuned.program)]
-    return {"timelines": timelines, "text": ("Schedule", str(tuned))}
+    return {"timelines": timelines, "schedules": [section], "text": ("Search", str(tuned))}
 
 
 def _search(given: argparse.Namespace) -> Tuned:

@@ -52,7 +52,8 @@ def _summary(document: dict[str, Any]) -> Iterator[str]:
         yield f'<pre class="error">{escape(error)}</pre>'
     for kernel in document["kernels"]:
         yield f"<pre>{escape(kernel['summary'])}</pre>"
-    for title, text in document["texts"]:
+    orders = [("Tokens", orders["text"]) for orders in document["orders"]]
+    for title, text in [*orders, *document["texts"]]:
         yield f"<h2>{escape(title)}</h2><pre>{escape(text)}</pre>"
     for finding in document["findings"]:
         yield f"<pre>{escape(finding['text'])}</pre>"

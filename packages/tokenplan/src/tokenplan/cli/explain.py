@@ -29,7 +29,7 @@ from tokenplan.analyse import analyse
 from tokenplan.cli.kernels import UsageError, Wanted
 from tokenplan.graph.token_graph import Claim, Join, Parallel, Pipeline, TokenGraph
 from tokenplan.neuroncore import AsyncPlan
-from tokenplan.report import dot, explained, plan_file
+from tokenplan.report import dot, explained, orders, plan_file
 from tokenplan.rules import BUDGET
 from tokenplan.tile_ir import explain_bytecode, is_bytecode
 
@@ -136,7 +136,7 @@ def run(given: argparse.Namespace) -> int:
 def _results(program: Program, graph: TokenGraph) -> dict[str, Any]:
     """What --report shows."""
     timelines = [estimate(program, verified=True)]
-    return {"timelines": timelines, "text": ("Tokens", explained(graph, verbose=True))}
+    return {"timelines": timelines, "orders": orders(graph)}
 
 
 def _bytecode(given: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterator
+from typing import Any
 
 from tokenplan.graph.token_graph import ALIAS, IMPLIED, JOIN, KEPT, REMOVED, Edge, TokenGraph
 from tokenplan.graph.wording import (
@@ -29,6 +30,17 @@ _KINDS = {
 def explained(graph: TokenGraph, verbose: bool = False) -> str:
     """The whole report; `verbose`: with every order that was removed or is implied."""
     return "\n".join(_Report(graph, verbose).lines()) + "\n"
+
+
+def orders(graph: TokenGraph) -> dict[str, Any]:
+    """What a page shows: the report as text, every order as a row, pairs by rule."""
+    report = _Report(graph, verbose=True)
+    rules = graph.counts.rules if graph.counts else {}
+    return {
+        "text": explained(graph, verbose=True),
+        "rows": [report.row(edge) for edge in graph.edges],
+        "rules": [(rule, says(rule), count) for rule, count in rules.items()],
+    }
 
 
 class _Report:
@@ -125,6 +137,17 @@ class _Report:
         )
 
     # -- one order --------------------------------------------------------------------------------
+
+    def row(self, edge: Edge) -> dict[str, Any]:
+        """An order for a page: its ends with their lines, when it holds, why."""
+        ends = self.ops[edge.source], self.ops[edge.sink]
+        is_removed = edge.status == REMOVED
+        why = [self._distance_text(edge), says(edge.rule)] if is_removed else self._why(edge)
+        return {
+            "status": edge.status, "rule": edge.rule, "ends": [op.id for op in ends],
+            "at": [(op.place.file, op.place.line) if op.place else None for op in ends],
+            "when": distance_text(self._variables(*ends), edge.distance), "why": why,
+        }  # fmt: skip
 
     def _order(self, edge: Edge) -> str:
         source, sink = self.ops[edge.source], self.ops[edge.sink]
