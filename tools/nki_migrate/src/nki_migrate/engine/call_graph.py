@@ -107,7 +107,7 @@ def callers_first(index: FileIndex, functions: Iterable[Function]) -> list[Funct
 def receives_tile(
     index: FileIndex,
     function: Function,
-    calls: Mapping[str, Sequence[Sequence[Value]]],
+    calls: Mapping[str, Sequence[Sequence[Value | None]]],
     observed: FileFacts | None,
 ) -> bool:
     """Whether a function is handed something on chip, by a call in this file or in a run."""

@@ -8,7 +8,7 @@ coordinates of the original text.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from neuroncore.findings import Edit, Finding, Region, Safety, Severity
@@ -28,6 +28,7 @@ from nki_migrate.engine.unclear_names import unclear_names
 from nki_migrate.engine.unresolved_names import report_unresolved
 from nki_migrate.engine.version_detection import detect
 from nki_migrate.facts.dialects import MIXED, oldest_possible
+from nki_migrate.facts.values import Value
 from nki_migrate.index import FileIndex, Function, Launch, Project, Source, apply_edits
 from nki_migrate.rewriting import RewrittenFunction, plan_loops, rewrite_function
 from nki_migrate.rewriting.context.context import Inputs
@@ -40,6 +41,7 @@ from nki_migrate.settings.request import VERSIONS, Request, VersionStep, steps_b
 
 REWRITING_STEP = VersionStep("0.1", "0.2")
 """The step that rewrites functions before its span rules."""
+_CALL_DEPTH = 4  # of helpers that call helpers, in which what they return is known
 
 
 def migrate_source(
@@ -236,8 +238,21 @@ def _foreign_grid(index: FileIndex, launch: Launch) -> Finding:
 
 
 def _rewritten_functions(state: FileState, index: FileIndex) -> list[RewrittenFunction]:
+    """Again while more is known of what helpers return, which decides what callers hold."""
+    returns: dict[str, Value] = {}
+    for _ in range(_CALL_DEPTH):
+        results = _once(state, index, returns)
+        before, returns = returns, {n: r.returned for n, r in results.items() if r.returned}
+        if returns == before or not any(index.functions[n].called_from_device for n in returns):
+            break
+    return list(results.values())
+
+
+def _once(
+    state: FileState, index: FileIndex, returns: Mapping[str, Value]
+) -> dict[str, RewrittenFunction]:
     """Callers before the helpers they call, so that helpers know what they are called with."""
-    results, calls = [], dict[str, list]()
+    results, calls = dict[str, RewrittenFunction](), dict[str, list]()
     observed = state.request.observed.of_file(state.path, index.source)
     for function in callers_first(index, index.outermost_functions()):
         if state.silent.get(function.name) and receives_tile(index, function, calls, observed):
@@ -247,12 +262,13 @@ def _rewritten_functions(state: FileState, index: FileIndex) -> list[RewrittenFu
         launches = _launches(state, index, function)
         is_mixed = detect(function, index).name == MIXED
         inputs = Inputs(
-            index, function, state.request, rewriting_rules(), state.silenced, observed, is_mixed
-        )
-        here = rewrite_function(inputs, launches, calls.get(function.name))
+            index, function, state.request, rewriting_rules(), state.silenced, observed, is_mixed,
+            returns,
+        )  # fmt: skip
+        here = rewrite_function(inputs, launches, calls.get(function.name, ()))
         for name, values in here.arguments.items():
             calls.setdefault(name, []).extend(values)
-        results.append(here)
+        results[function.name] = here
     return results
 
 

@@ -119,6 +119,19 @@ class Parameter(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Returned(Value):
+    """The tile that a helper returns: its sizes, the key of its dtype, and its memory.
+
+    `is_value`: it is the result of an instruction, and no other name has it.
+    """
+
+    sizes: tuple[Poly | None, ...] | None
+    dtype: str | None
+    buffer: str
+    is_value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class ShapeOf(Value):
     """`x.shape` of a parameter or a tile whose rank is not known."""
 

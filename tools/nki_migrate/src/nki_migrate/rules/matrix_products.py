@@ -71,7 +71,7 @@ def _rewrite_nl_matmul(ctx: Context, site: CallSite) -> Tensor:
         raise Cannot("NKI1230", "`transpose_x` is not a literal", flag)
     if not site.is_set("transpose_x"):
         transposed = _transposed(ctx, x, Result(site.node), [])
-        x = copy_into(ctx, transposed, Result(site.node, dtype=x.dtype, hint="sbuf"))
+        x = copy_into(ctx, transposed, Result(site.node, dtype=own_dtype(ctx, x), hint="sbuf"))
     return _product(ctx, site, x, y, [], part)
 
 
@@ -95,7 +95,7 @@ def _rewrite_nc_transpose(ctx: Context, site: CallSite) -> Tensor:
     if same and _takes_transpose(ctx, site.target, data):
         return _transposed(ctx, data, Result(site.node, site.target), extra)
     transposed = _transposed(ctx, data, Result(site.node), extra)
-    return copy_into(ctx, transposed, Result(site.node, site.target, dtype or data.dtype))
+    return copy_into(ctx, transposed, Result(site.node, site.target, dtype or own_dtype(ctx, data)))
 
 
 def _rewrite_load_transposed(ctx: Context, site: CallSite) -> Tensor:
@@ -281,7 +281,7 @@ def _transposed(ctx: Context, data: Tensor, result: Result, extra: _Arguments) -
     if data.shape is None:
         raise Cannot(Reason.TRANSPOSE, "a transpose of a tile of unknown shape", result.node)
     hint = hint_of(data, "T") if data.dims is None else "transposed"
-    result = replace(result, dtype=data.dtype, hint=hint)
+    result = replace(result, dtype=own_dtype(ctx, data), hint=hint)
     dst = destination(ctx, result, (flat_size(data), data.shape[0]), "psum")
     limits = valid_limits(ctx, data)
     swapped = {1 - a: n for a, n in limits.items() if a < 2} if len(data.shape) == 2 else {}

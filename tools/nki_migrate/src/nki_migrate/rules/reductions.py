@@ -50,7 +50,9 @@ def _rewrite(ctx: Context, site: CallSite) -> Tensor:
     ctx.report("NKI1228", site.node, f"`{site.name}` is tensor_reduce with `nl.{op}`")
     data = _operand(ctx, site)
     result = result_of(ctx, site, data.shape)
-    return _reduced(ctx, site, op, data, replace(result, dtype=result.dtype or data.dtype))
+    return _reduced(
+        ctx, site, op, data, replace(result, dtype=result.dtype or own_dtype(ctx, data))
+    )
 
 
 def _reduced(ctx: Context, site: CallSite, op: str, data: Tensor, result: Result) -> Tensor:
@@ -122,7 +124,7 @@ def _rewrite_mean(ctx: Context, site: CallSite) -> Tensor:
     total = _reduced(ctx, site, "add", data, Result(site.node, dtype=float32(ctx), region=region))
     dtype = as_dtype(ctx, site.get("dtype"))
     reject_truth_values(own_dtype(ctx, data), dtype, "the mean", site.node, "NKI1229")
-    result = Result(site.node, site.target, dtype or data.dtype)
+    result = Result(site.node, site.target, dtype or own_dtype(ctx, data))
     factor = Sym(count.poly, f"1.0 / {ctx.spell(count, 3)}", 2, is_float=True)
     return binary(ctx, "multiply", total, factor, result)
 

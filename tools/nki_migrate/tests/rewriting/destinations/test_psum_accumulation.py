@@ -231,9 +231,6 @@ KERNELS = {
         """,
         14 * XY,
     ),
-}
-# The shape of these tiles is unknown: a human decides
-LEFT_TO_HUMANS = {
     "what a helper returned": (
         """
         t = filled(a)
@@ -251,6 +248,9 @@ LEFT_TO_HUMANS = {
         """,
         X + XY,
     ),
+}
+# The shape of these tiles is unknown: a human decides
+LEFT_TO_HUMANS = {
     "tiles in a list for a helper": (
         """
         t = ZEROS

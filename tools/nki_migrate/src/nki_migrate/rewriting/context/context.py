@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from neuroncore.findings import Edit, Finding, Safety, Severity
 from nki_migrate.comments.todos import has_open_mark
@@ -27,7 +27,7 @@ class Inputs:
     """A function to rewrite from 0.1 to 0.2, and what is known about it.
 
     `observed` is what runs of the file showed; `is_mixed`: the function has code of 0.1 and of
-    later versions.
+    later versions; `returns`: what helpers of the file return.
     """
 
     index: FileIndex
@@ -37,6 +37,7 @@ class Inputs:
     silenced: Callable[[str, int], bool] = lambda rule, line: False
     observed: FileFacts | None = None
     is_mixed: bool = False
+    returns: Mapping[str, Value] = field(default_factory=dict)
 
 
 class Context:
@@ -46,7 +47,7 @@ class Context:
         self.index, self.function, self.request = inputs.index, inputs.function, inputs.request
         self.handlers, self.rules = handlers, inputs.rules
         self.silenced, self.observed = inputs.silenced, inputs.observed
-        self.is_mixed = inputs.is_mixed
+        self.is_mixed, self.returns = inputs.is_mixed, inputs.returns
         self.same_dtypes: set[frozenset[str]] = set()  # keys of dtypes asserted to be equal
         self.kept: set[ast.Call] = set()  # allocations that stay as written
         self.before, self.seen, self.final = seen, Seen(), final
@@ -73,8 +74,11 @@ class Context:
         self.basis: list[str] = []
         self.witness = "observed"  # the source of sizes and dtypes that were seen
         self.sizes: dict[str, Mapping[int, tuple[int, ...]]] = {}  # atom → what it was, per run
+        self.alike: dict[str, Poly] = {}  # atom of a helper → what it is equal to in every call
+        self.passed_dtypes: dict[str, tuple[str, ...]] = {}  # `x.dtype` → keys, one per call
         self.kinds: dict[str, type] = {}  # atom of a parameter → int or float, as observed
         self.seen_dtypes: dict[str, Mapping[int, str]] = {}  # `x.dtype` → what it was, per run
+        self.lists: frozenset[str] | None = None  # of tiles; found when it is needed
         self.addresses: set[str] = set()  # variables that counted addresses of tiles
         self.guards: list[set[str]] = [set()]  # asserts written, per block
         self.local: dict[ast.stmt, list[LocalTile]] = {}  # head of a region → tiles made there

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import Storage, Tensor, Value
 
+Passed = tuple[Value | None, ...]
+"""What a call gives to each parameter; None where it leaves the default."""
+
 _IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _READ = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*=(?!=))")
 
@@ -26,11 +29,14 @@ class Seen:
     uses: dict[int, set[str]] = field(
         default_factory=dict
     )  # site → "store:<dtype>", "broadcast", "op"
-    arguments: dict[str, list[tuple[Value, ...]]] = field(default_factory=dict)  # helper → calls
+    arguments: dict[str, list[Passed]] = field(default_factory=dict)  # helper → calls
+    returned: list[Value] = field(default_factory=list)
     dtypes: dict[str, DType] = field(default_factory=dict)
     stored: dict[str, DType] = field(default_factory=dict)  # text of a use → what it is stored as
     tensors: set[str] = field(default_factory=set)  # parameters used as tensors
     unlike: set[tuple[int, str]] = field(default_factory=set)  # (loop, name): no one kind of tile
+    items: dict[str, list[Value]] = field(default_factory=dict)  # list → what was put into it
+    mixed: set[str] = field(default_factory=set)  # lists of things that differ in kind
     listed: set[int] = field(default_factory=set)  # block tensors that something left mentions
 
     def learned_of_given(self, before: Seen) -> bool:

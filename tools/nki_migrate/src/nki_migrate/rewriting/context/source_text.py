@@ -84,3 +84,13 @@ def as_dtype(ctx: Context, node: ast.expr | None) -> DType | None:
         return ctx.dtype(text)
     ctx.rewrites[node] = f"{ctx.alias('nl')}.{known}"
     return DType(ctx.rewrites[node], known)
+
+
+def default_of(arguments: ast.arguments, name: str) -> ast.expr | None:
+    """What a parameter is where a call leaves it out."""
+    places = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(reversed(places), reversed(arguments.defaults), strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return next((d for a, d in pairs if a.arg == name), None)

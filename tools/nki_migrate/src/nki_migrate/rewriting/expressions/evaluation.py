@@ -35,6 +35,8 @@ from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_number, text_of
 from nki_migrate.rewriting.expressions.compile_time_calls import KNOWN_CALLS, builtin_name
 from nki_migrate.rewriting.expressions.deferred_code import SCOPED, stays_inside
+from nki_migrate.rewriting.inference.helper_calls import as_tile
+from nki_migrate.rewriting.inference.list_items import item_of
 from nki_migrate.rewriting.inference.observations import refined
 from nki_migrate.rewriting.operations.calls import rewrite_call
 from nki_migrate.rewriting.operations.operators import (
@@ -187,7 +189,7 @@ def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     base = ctx.value_of(node.value)
     if isinstance(base, Container) or _is_key(node.slice):
         ctx.value_of(node.slice)
-        return Unknown(text_of(ctx, node))
+        return _item(ctx, node) or Unknown(text_of(ctx, node))
     if isinstance(base, Index):
         return _expand_axes(ctx, base, node)
     if isinstance(base, Grid | Seq | ShapeOf):
@@ -198,6 +200,11 @@ def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     if not isinstance(node.slice, ast.Slice):
         ctx.value_of(node.slice)
     return Unknown(text_of(ctx, node))
+
+
+def _item(ctx: Context, node: ast.Subscript) -> Tensor | None:
+    name = node.value.id if isinstance(node.value, ast.Name) else ""
+    return item_of(ctx, name, text_of(ctx, node))
 
 
 def _is_key(node: ast.expr) -> bool:
@@ -217,11 +224,11 @@ def _element(ctx: Context, base: Value, node: ast.Subscript) -> Value:
         return dimension(ctx, base.text, at)
     items = base.axes if isinstance(base, Grid) else base.items  # type: ignore[attr-defined]
     if at is None or not -len(items) <= at < len(items):
-        return Unknown(text_of(ctx, node))
+        return _item(ctx, node) or Unknown(text_of(ctx, node))
     item = items[at]
     if isinstance(item, Sym) and not isinstance(node.value, ast.Tuple | ast.List):
         return Sym(item.poly, text_of(ctx, node), names=_names_in(ctx, node))
-    return item
+    return as_tile(ctx, item, text_of(ctx, node))
 
 
 def _names_in(ctx: Context, node: ast.AST) -> frozenset[tuple[str, int]]:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from neuroncore.findings import Finding, Safety, Severity
-from nki_migrate.facts.symbols import Poly
-from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Unknown, Value
+from nki_migrate.facts.values import Unknown, Value
 from nki_migrate.index import FileIndex, Function, Launch, children, shadowed_call, walk
 from nki_migrate.rewriting.blocks.regions import note_what_is_left
 from nki_migrate.rewriting.context.call_site import Handlers
 from nki_migrate.rewriting.context.context import Context, Inputs
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
-from nki_migrate.rewriting.context.scope import Seen, identifiers, names_read
-from nki_migrate.rewriting.context.source_text import as_number
+from nki_migrate.rewriting.context.scope import Passed, Seen, identifiers, names_read
 from nki_migrate.rewriting.expressions.evaluation import evaluate
 from nki_migrate.rewriting.functions.launch_grid import GridPlan, Launches, bind_grid, plan_grid
+from nki_migrate.rewriting.inference.helper_calls import (
+    Calls,
+    note_equal_sizes,
+    parameter_value,
+    summary,
+)
 from nki_migrate.rewriting.plan.changes import Change, Loops, statements_in_order
 from nki_migrate.rewriting.statements.statements import walk_body
-from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype
 
 
 def remove_dead_lines(ctx: Context) -> None:
@@ -144,9 +146,6 @@ def _is_device_code(ctx: Context, statement: ast.AST) -> bool:
     return False
 
 
-_T = TypeVar("_T")
-
-
 @dataclass(slots=True)
 class RewrittenFunction:
     """The changes and findings of one function."""
@@ -155,11 +154,12 @@ class RewrittenFunction:
     findings: list[Finding]
     loops: list[Loops] = field(default_factory=list)
     relaunch: tuple[Launch, ...] = ()
-    arguments: dict[str, list[tuple[Value, ...]]] = field(default_factory=dict)
+    arguments: dict[str, list[Passed]] = field(default_factory=dict)
+    returned: Value | None = None
 
 
 def rewrite_function(
-    inputs: Inputs, launches: Launches = (), calls: list[tuple[Value, ...]] | None = None
+    inputs: Inputs, launches: Launches = (), calls: Calls = ()
 ) -> RewrittenFunction:
     """Rewrite one device function from 0.1 to 0.2.
 
@@ -190,6 +190,7 @@ def rewrite_function(
     remove_dead_lines(ctx)
     remove_address_lines(ctx)
     result = RewrittenFunction(ctx.changes, ctx.findings, arguments=ctx.seen.arguments)
+    result.returned = summary(ctx)
     if rejection is not None:
         result.findings.append(rejection)
     if grid is not None:
@@ -231,13 +232,14 @@ def plan_loops(index: FileIndex, function: Function, launches: Launches) -> Grid
     return plan
 
 
-def _pass(ctx: Context, grid: GridPlan | None, calls: list[tuple[Value, ...]] | None) -> Context:
+def _pass(ctx: Context, grid: GridPlan | None, calls: Calls) -> Context:
     function = ctx.function
     if grid is not None:
         bind_grid(ctx, grid)
     for position, name in enumerate(function.parameters):
         ctx.scope.bind(name, Unknown(name))
         ctx.scope.values[name] = parameter_value(ctx, name, position, calls)
+    note_equal_sizes(ctx, calls)
     walk_body(ctx, function.node.body)
     for name, count in ctx.before.ranks.items():
         ctx.seen.ranks[name] = max(count, ctx.seen.ranks.get(name, 0))
@@ -253,101 +255,3 @@ def _drop_renamed_ids(ctx: Context, grid: GridPlan) -> None:
         line = change.lines[0].replace(" ", "") if change and change.lines else ""
         if line in {f"{v}={v}" for v in grid.variables}:
             ctx.changes[statement] = Change(lines=[])
-
-
-def parameter_value(
-    ctx: Context, name: str, position: int, calls: list[tuple[Value, ...]] | None
-) -> Value:
-    """A kernel's tensors are in HBM; a helper's parameters are what it is called with."""
-    helper = ctx.function.called_from_device or not (ctx.function.entry or ctx.function.host_calls)
-    value = Parameter(name, None if helper else "hbm", ctx.scope.versions[name])
-    passed = [c[position] for c in calls or () if position < len(c)]
-    if not passed:
-        return value
-    tensors = [v for v in passed if isinstance(v, Tensor)]
-    if len(tensors) == len(passed):
-        return _passed_tensor(ctx, value, tensors)
-    if all(isinstance(v, Sym) for v in passed):
-        return as_number(ctx, value) or value
-    return value
-
-
-def _passed_tensor(ctx: Context, value: Parameter, tensors: list[Tensor]) -> Value:
-    buffer = _only({t.buffer for t in tensors})
-    kinds = {(t.storage.blocks, t.storage.folded) for t in tensors if t.dims is None}
-    if any(blocks for blocks, _ in kinds):
-        return _passed_blocks(ctx, value, tensors, buffer) if len(kinds) == 1 else value
-    rank = _only({len(t.shape) if t.shape is not None else None for t in tensors})
-    if rank is not None:
-        ctx.before.ranks.setdefault(value.name, rank)
-    if buffer not in {"sbuf", "psum"}:
-        return Parameter(value.name, buffer, value.version)
-    tensor = as_tensor(ctx, Parameter(value.name, buffer, value.version))
-    assert tensor is not None
-    ctx.scope.hold(value.name, tensor)
-    if ctx.observed is None:
-        _note_calls(ctx, tensor, tensors)
-    return tensor
-
-
-def _note_calls(ctx: Context, tensor: Tensor, passed: list[Tensor]) -> None:
-    """What every call in the file hands over is seen, as a run would show it."""
-    ctx.witness = "the calls in this file"
-    for axis, size in enumerate(tensor.shape or ()):
-        given = [_given(t, axis) for t in passed]
-        atom = size.poly.single_atom
-        if atom is not None and None not in given:
-            ctx.sizes[atom] = {n: (g,) for n, g in enumerate(given) if g is not None}
-    dtypes = [t.storage.dtype for t in passed]
-    if all(d is not None and d.is_known for d in dtypes):
-        key = own_dtype(ctx, tensor).key
-        ctx.seen_dtypes[key] = {n: d.key for n, d in enumerate(dtypes) if d is not None}
-
-
-def _only(values: set[_T | None]) -> _T | None:
-    """The one value that all agree in."""
-    return next(iter(values)) if len(values) == 1 else None
-
-
-def _given(tensor: Tensor, axis: int) -> int | None:
-    """A size, if it is a known number."""
-    return tensor.shape[axis].value if tensor.shape is not None else None
-
-
-def _passed_blocks(
-    ctx: Context, value: Parameter, tensors: list[Tensor], buffer: str | None
-) -> Value:
-    """A tensor with block dimensions: the caller made a list of tiles of it, or folded them."""
-    rank = len(tensors[0].shape or ())
-    if buffer is None or any(t.dims is not None for t in tensors):
-        return value
-    if any(t.shape is None or len(t.shape) != rank for t in tensors):
-        return value
-    first = tensors[0].storage
-    sizes = []
-    for axis in range(rank):
-        number = _only({_given(t, axis) for t in tensors})
-        here = tensors[0].shape[axis] if tensors[0].shape and number is not None else None
-        sizes.append(here or _size(value, axis, first.blocks, first.folded))
-    shape = tuple(sizes)
-    mentions = frozenset({(value.name, value.version)})
-    storage = Storage(
-        value.name, shape, None, buffer, blocks=first.blocks, folded=first.folded,
-        flat_name=value.name, is_value=False, mentions=mentions, given=True,
-    )  # fmt: skip
-    tensor = Tensor(storage, shape)
-    ctx.scope.hold(value.name, tensor)
-    return tensor
-
-
-def _size(value: Parameter, axis: int, blocks: int, folded: bool) -> Sym:
-    """One size in words that hold for a list of tiles, or for a tile with blocks behind P."""
-    names = frozenset({(value.name, value.version)})
-    if folded:
-        order = [blocks, *range(blocks)]
-        text = f"{value.name}.shape[{order.index(axis) if axis in order else axis}]"
-    elif axis < blocks:
-        text = f"len({value.name}{'[0]' * axis})"
-    else:
-        text = f"{value.name}{'[0]' * blocks}.shape[{axis - blocks}]"
-    return Sym(Poly.atom(text), text, names=names)

@@ -193,10 +193,34 @@ def note_sizes(ctx: Context, tensor: Tensor, seen: Observation) -> None:
 
 
 def seen_same(ctx: Context, a: Poly, b: Poly) -> bool:
-    """Whether two sizes were equal in every run."""
+    """Whether two sizes were equal in every run, or are in every call in the file."""
+    if _representative(ctx, a) == _representative(ctx, b):
+        return True
     x, y = _values(ctx, a), _values(ctx, b)
     shared = x.keys() & y.keys()
     return bool(shared) and all(x[run] == y[run] for run in shared)
+
+
+def _representative(ctx: Context, poly: Poly) -> Poly:
+    """The same number for all that every call in the file makes equal."""
+    poly = ctx.facts.reduced(poly)
+    for atom in sorted(poly.atoms() & ctx.alike.keys()):
+        poly = poly.substitute(atom, ctx.alike[atom])
+    return poly
+
+
+def in_representatives(ctx: Context, value: Value) -> Value:
+    """A tile or a number with its sizes so written that equal ones are the same."""
+    if isinstance(value, Sym):
+        return replace(value, poly=_representative(ctx, value.poly))
+    if not isinstance(value, Tensor):
+        return value
+    with suppress(Cannot):
+        own_dtype(ctx, value)
+    if value.shape is None:
+        return value
+    sizes = (replace(s, poly=_representative(ctx, s.poly)) for s in value.shape)
+    return value.with_shape(tuple(sizes))
 
 
 def differing_sizes(ctx: Context, a: Poly, b: Poly) -> str | None:
@@ -210,6 +234,8 @@ def differing_sizes(ctx: Context, a: Poly, b: Poly) -> str | None:
 
 def seen_one(ctx: Context, size: Poly) -> bool:
     """Whether a size was 1 in every run."""
+    if _representative(ctx, size).constant == 1:
+        return True
     values = _values(ctx, size)
     return bool(values) and all(v == (1,) for v in values.values())
 
@@ -288,6 +314,8 @@ def seen_promotion(ctx: Context, a: DType, b: DType, float32: str) -> DType | No
     None if the runs do not say, or say different things.
     """
     x, y = _dtypes(ctx, a), _dtypes(ctx, b)
+    if passed := _passed_promotion(ctx, a, b, float32):
+        return passed
     pairs = {(x[run], y[run]) for run in x.keys() & y.keys()}
     if not pairs:
         return None
@@ -308,6 +336,19 @@ def seen_promotion(ctx: Context, a: DType, b: DType, float32: str) -> DType | No
         if not one.is_known:
             guard(ctx, f"{ctx.dtype_text(one)} == {float32.replace(FLOAT32, name)}")
     return DType(float32.replace(FLOAT32, result.key), result.key)
+
+
+def _passed_promotion(ctx: Context, a: DType, b: DType, float32: str) -> DType | None:
+    """What two dtypes are promoted to in every call in the file, under an assert."""
+    passed = ctx.passed_dtypes
+    if a.key in passed and passed[a.key] == passed.get(b.key):
+        guard(ctx, f"{ctx.dtype_text(a)} == {ctx.dtype_text(b)}")
+        return a
+    for one in (a, b):
+        if set(passed.get(one.key, ())) == {FLOAT32}:
+            guard(ctx, f"{ctx.dtype_text(one)} == {float32}")
+            return DType(float32, FLOAT32)
+    return None
 
 
 def unlike_dtypes(ctx: Context, a: DType, b: DType) -> bool:

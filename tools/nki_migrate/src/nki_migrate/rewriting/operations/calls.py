@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from nki_migrate.facts.values import Container, Parameter, Seq, Storage, Tensor, Unknown, Value
+from nki_migrate.facts.values import Container, Parameter, Returned, Seq, Tensor, Unknown, Value
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target, bind
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.context.scope import Passed
 from nki_migrate.rewriting.context.source_text import text_of
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
+from nki_migrate.rewriting.inference.helper_calls import at_call, bound_to
+from nki_migrate.rewriting.inference.list_items import note_item
+from nki_migrate.rewriting.inference.observations import in_representatives
 from nki_migrate.rewriting.operations.masked_calls import under_predicate
 from nki_migrate.rewriting.views.view_text import spell
 
@@ -140,35 +144,70 @@ def _other_call(ctx: Context, node: ast.Call, canonical: str | None) -> Value:
         value = ctx.value_of(argument)
         values.append(value)
         hand_over(ctx, argument, value)
-    if isinstance(node.func, ast.Name):
-        ctx.seen.arguments.setdefault(node.func.id, []).append(tuple(values))
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "append" and len(values) == 1:
+        _note_appended(ctx, node.func.value, values[0])
+    returned = _returned(ctx, node, values)
     kind = Container if canonical in _HOST_ARRAYS else Unknown
-    return _named_result(ctx, node) or kind(text_of(ctx, node))
+    return _named_result(ctx, node, returned) or returned or kind(text_of(ctx, node))
 
 
-def _named_result(ctx: Context, node: ast.Call) -> Tensor | None:
-    """The tile that a helper returned to an instruction, by the runs: it gets a name."""
+def _returned(ctx: Context, node: ast.Call, values: Sequence[Value]) -> Value | None:
+    """What a helper of the file returns here; its arguments are noted."""
+    if not isinstance(node.func, ast.Name):
+        return None
+    name = node.func.id
+    passed = _by_parameter(ctx, node, name, values)
+    ctx.seen.arguments.setdefault(name, []).append(passed)
+    callee = ctx.index.functions.get(name)
+    returned = ctx.returns.get(name)
+    return at_call(ctx, returned, callee.parameters, passed) if callee and returned else None
+
+
+def _note_appended(ctx: Context, node: ast.expr, value: Value) -> None:
+    if isinstance(node, ast.Name):
+        note_item(ctx, node.id, value)
+
+
+def _by_parameter(ctx: Context, node: ast.Call, name: str, values: Sequence[Value]) -> Passed:
+    """The arguments of a call in the order of the parameters, tiles in words of all its callers."""
+    found = tuple(in_representatives(ctx, v) for v in values)
+    callee = ctx.index.functions.get(name)
+    if callee is None:
+        return found
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(not k.arg for k in node.keywords):
+        return tuple(Unknown() for _ in callee.parameters)
+    given = dict(zip(callee.parameters, found[: len(node.args)], strict=False))
+    given |= {k.arg or "": v for k, v in zip(node.keywords, found[len(node.args) :], strict=True)}
+    return tuple(map(given.get, callee.parameters))
+
+
+def _named_result(ctx: Context, node: ast.Call, returned: Value | None) -> Tensor | None:
+    """The tile that a helper returned to an instruction: it gets a name."""
     around = ctx.index.parent(node)
     around = ctx.index.parent(around) if isinstance(around, ast.keyword) else around
     operand = isinstance(around, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript)
     if isinstance(around, ast.Call):
         module = (ctx.index.canonical(around.func) or "").partition(".")[0]
         operand = module in {"nl", "nisa"}
-    seen = ctx.seen_at(node)
-    if not operand or seen is None or not seen.is_tensor or seen.rank != 2:
-        return None
-    if seen.memory not in {"sbuf", "psum"}:
+    if not operand or not (isinstance(returned, Returned) or _is_seen_tile(ctx, node)):
         return None
     ctx.report(Reason.NESTED_CALL, node, "what a helper returns to an instruction gets a name")
     name = ctx.fresh_name(f"{ctx.index.source.segment(node.func)}_result")
     ctx.emit(f"{name} = {text_of(ctx, node)}")
     ctx.rewrites[node] = name
     ctx.scope.bind(name, Unknown(name))
-    mentions = ctx.mentioned(name)
-    tensor = Tensor(Storage(name, None, None, None, mentions=mentions, given=True), None)
+    known = returned if isinstance(returned, Returned) else Returned(None, None, "", is_value=None)
+    tensor = bound_to(ctx, known, name)
     ctx.scope.values[name] = tensor
     ctx.scope.hold(name, tensor)
     return tensor
+
+
+def _is_seen_tile(ctx: Context, node: ast.Call) -> bool:
+    seen = ctx.seen_at(node)
+    if seen is None or not seen.is_tensor or seen.rank != 2:
+        return False
+    return seen.memory in {"sbuf", "psum"}
 
 
 def hand_over(ctx: Context, node: ast.expr, value: Value) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from nki_migrate.facts.values import Const, Sym, Value
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
-from nki_migrate.rewriting.context.source_text import text_of
-from nki_migrate.rewriting.inference.observations import is_seen_float
+from nki_migrate.rewriting.context.source_text import default_of, text_of
+from nki_migrate.rewriting.inference.observations import guard, is_seen_float
 
 NUMPY_OPERATORS = {
     "max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum", "sum": "add",
@@ -73,6 +73,10 @@ def _number_kind(ctx: Context, value: Sym) -> bool | None:
     name = value.text
     own = name.isidentifier() and value.poly.single_atom == f"{name}@{_first(ctx, name)}"
     basis = float_basis(ctx, name) if own else None
+    default = default_of(ctx.function.node.args, name)
+    if basis is None and own and isinstance(default, ast.Constant) and _is_float(default):
+        guard(ctx, f"isinstance({name}, float)", f"the default of `{name}` is {default.value}")
+        return True
     if basis is None:
         return is_seen_float(ctx, value.poly.single_atom)
     ctx.basis.append(basis)
@@ -102,9 +106,10 @@ def float_basis(ctx: Context, name: str) -> str | None:
 def _passed(ctx: Context, name: str) -> Iterator[ast.expr | None]:
     """What the calls in the file give; None where a call does not say."""
     position = list(ctx.function.parameters).index(name)
+    default = default_of(ctx.function.node.args, name)
     for node in ast.walk(ctx.index.source.tree):
         if isinstance(node, ast.Call) and _callee(node) == ctx.function.name:
-            yield _argument(node, name, position)
+            yield _argument(node, name, position, default)
 
 
 def _callee(call: ast.Call) -> str | None:
@@ -113,11 +118,15 @@ def _callee(call: ast.Call) -> str | None:
     return callee.id if isinstance(callee, ast.Name) else None
 
 
-def _argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
+def _argument(
+    call: ast.Call, name: str, position: int, default: ast.expr | None
+) -> ast.expr | None:
     keyword = next((k.value for k in call.keywords if k.arg == name), None)
     if keyword is not None or any(isinstance(a, ast.Starred) for a in call.args):
         return keyword
-    return call.args[position] if position < len(call.args) else None
+    if any(k.arg is None for k in call.keywords):
+        return None
+    return call.args[position] if position < len(call.args) else default
 
 
 def _is_float(node: ast.expr | None) -> bool:

@@ -80,7 +80,7 @@ def unary_operator(ctx: Context, node: ast.UnaryOp, value: Tensor) -> Tensor:
         raise Cannot(Reason.TILE_OPERATOR, "an operator on a tile that is not an instruction", node)
     reject_truth_values(own_dtype(ctx, value), None, "the negative", node, Reason.TILE_OPERATOR)
     ctx.report(Reason.TILE_OPERATOR, node, "negation of a tile is a multiplication by -1")
-    return negative(ctx, value, Result(node, dtype=value.dtype))
+    return negative(ctx, value, Result(node, dtype=own_dtype(ctx, value)))
 
 
 def negative(ctx: Context, value: Tensor, result: Result) -> Tensor:
@@ -245,7 +245,7 @@ def copy_into(ctx: Context, source: Tensor, result: Result) -> Tensor:
 
 def copied(ctx: Context, node: ast.AST, source: Tensor, region: Region | None = None) -> Tensor:
     """A copy in SBUF under a name of its own."""
-    return copy_into(ctx, source, Result(node, dtype=source.dtype, region=region))
+    return copy_into(ctx, source, Result(node, dtype=own_dtype(ctx, source), region=region))
 
 
 def to_float32(ctx: Context, node: ast.AST, column: Tensor) -> Tensor:

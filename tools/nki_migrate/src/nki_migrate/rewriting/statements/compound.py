@@ -14,6 +14,7 @@ from nki_migrate.rewriting.context.source_text import as_number, text_of
 from nki_migrate.rewriting.destinations.psum_accumulation import runs_at_all
 from nki_migrate.rewriting.expressions.deferred_code import stays_inside
 from nki_migrate.rewriting.expressions.loop_items import items_of, note_numbers
+from nki_migrate.rewriting.inference.list_items import item_of, loop_items
 from nki_migrate.rewriting.plan.changes import Change
 from nki_migrate.rewriting.statements.conversion import attempt, bind_anything, bind_unknown
 from nki_migrate.rewriting.statements.scope_merging import (
@@ -65,9 +66,19 @@ def _for(ctx: Context, statement: ast.For) -> None:
         else:
             bind_unknown(ctx, statement.target)
         note_numbers(ctx, statement.target, items_of(ctx, statement.iter))
+        _bind_item(ctx, statement)
         ctx.rewrite_body(statement.body)
     leave_loop(ctx, statement, carried)
     ctx.rewrite_body(statement.orelse)
+
+
+def _bind_item(ctx: Context, statement: ast.For) -> None:
+    """`for t in tiles`: what the items of the list are."""
+    found = loop_items(statement)
+    tile = item_of(ctx, found[0], found[1].id) if found is not None else None
+    if tile is not None and found is not None:
+        ctx.scope.values[found[1].id] = tile
+        ctx.scope.hold(found[1].id, tile)
 
 
 def _reject_device_bounds(ctx: Context, node: ast.expr) -> None:

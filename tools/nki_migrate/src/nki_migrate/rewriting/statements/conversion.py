@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from neuroncore.findings import Safety
 from nki_migrate.comments.todos import todo_above
-from nki_migrate.facts.values import Parameter, Tensor, Unknown
+from nki_migrate.facts.values import Container, Parameter, Seq, Tensor, Unknown
 from nki_migrate.index import children, shadowed_call, walk
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Deselected, Reason, Unproved, Unsupported
@@ -162,7 +162,7 @@ def _reads_a_tile(ctx: Context, statement: ast.stmt, scope: Scope) -> bool:
     read = {n.id for n in nodes if isinstance(n, ast.Name)} & scope.values.keys()
     values = [scope.values[name] for name in read]
     return any(
-        isinstance(v, Unknown | Unsupported)
+        isinstance(v, Unknown | Unsupported | Container | Seq)
         or (isinstance(v, Tensor | Parameter) and v.buffer != "hbm")
         for v in values
     )

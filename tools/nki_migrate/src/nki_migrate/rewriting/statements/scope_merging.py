@@ -15,7 +15,7 @@ from nki_migrate.index import walk
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Reason, Unsupported
 from nki_migrate.rewriting.context.scope import Scope
-from nki_migrate.rewriting.context.source_text import text_of
+from nki_migrate.rewriting.context.source_text import default_of, text_of
 from nki_migrate.rewriting.destinations.destination import same_sizes
 from nki_migrate.rewriting.statements.conversion import bind_anything
 
@@ -40,13 +40,8 @@ def _is_optional_tensor(ctx: Context, name: str) -> bool:
         is_tensor = is_own and name in ctx.before.tensors
     if not is_tensor:
         return False
-    arguments = ctx.function.node.args
-    places = [*arguments.posonlyargs, *arguments.args]
-    pairs = [
-        *zip(reversed(places), reversed(arguments.defaults), strict=False),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ]
-    return any(a.arg == name and isinstance(d, ast.Constant) and d.value is None for a, d in pairs)
+    default = default_of(ctx.function.node.args, name)
+    return isinstance(default, ast.Constant) and default.value is None
 
 
 def assign_chosen(

@@ -15,6 +15,7 @@ from nki_migrate.facts.values import (
     Index,
     Mask,
     Parameter,
+    Returned,
     Seq,
     ShapeOf,
     Slice,
@@ -35,6 +36,8 @@ from nki_migrate.rewriting.expressions.compile_time_calls import (
     makes_tile,
     value_into,
 )
+from nki_migrate.rewriting.inference.helper_calls import bound_to
+from nki_migrate.rewriting.inference.list_items import note_items
 from nki_migrate.rewriting.operations.calls import hand_over
 from nki_migrate.rewriting.statements.assertions import learn_annotated_shape, learn_assertion
 from nki_migrate.rewriting.statements.compound import COMPOUND
@@ -134,6 +137,7 @@ def _assign_name(ctx: Context, statement: ast.stmt, target: ast.Name, value: ast
         return _alias(ctx, name, value, found)
     _bind(ctx, name, found, statement)
     hand_over(ctx, value, found)
+    note_items(ctx, name, value, found)
     return False
 
 
@@ -152,6 +156,8 @@ def _alias(ctx: Context, name: str, value: ast.expr, found: Tensor) -> bool:
 
 def _bind(ctx: Context, name: str, found: Value, statement: ast.stmt | None) -> None:
     ctx.scope.bind(name, found)
+    if isinstance(found, Returned):
+        found = ctx.scope.values[name] = bound_to(ctx, found, name)
     if isinstance(found, Tensor):
         ctx.aliased.add(found.storage.site)
         ctx.scope.hold(name, found)
@@ -319,6 +325,8 @@ def _return(ctx: Context, statement: ast.Return) -> bool:
         return False
     found = ctx.value_of(statement.value)
     hand_over(ctx, statement.value, found)
+    if not ctx.functions.intersection(ctx.loops):
+        ctx.seen.returned.append(found)
     return False
 
 

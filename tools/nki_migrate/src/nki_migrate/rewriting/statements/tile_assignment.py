@@ -23,6 +23,7 @@ from nki_migrate.rewriting.destinations.destination import (
 )
 from nki_migrate.rewriting.destinations.psum_accumulation import is_sum, is_zero
 from nki_migrate.rewriting.expressions.compile_time_calls import value_into
+from nki_migrate.rewriting.inference.list_items import note_item
 from nki_migrate.rewriting.inference.promotion import float32
 from nki_migrate.rewriting.operations.calls import hand_over
 from nki_migrate.rewriting.operations.operators import OPERATORS, binary, copied
@@ -281,6 +282,8 @@ def assign_subscript(
         found = ctx.value_of(value)
         hand_over(ctx, value, found)
         ctx.value_of(target)
+        if isinstance(target.value, ast.Name):
+            note_item(ctx, target.value.id, found)
         return False
     with over_large_grid(ctx, statement, access(ctx, base, target)):
         assign_to_view(ctx, statement, access(ctx, base, target), value)
