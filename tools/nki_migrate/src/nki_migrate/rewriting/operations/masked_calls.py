@@ -53,12 +53,10 @@ _ZERO = Sym.number(0)
 def under_predicate(ctx: Context, site: CallSite, rewrite: Rewrite) -> Value | None:
     """The value of a call whose mask needs a predicate; None for other calls."""
     node, view = site.arguments.get("mask"), site.target.view
-    mask = ctx.value_of(node) if node is not None and site.name in ELEMENTWISE else None
-    if node is None or not isinstance(mask, Mask) or mask.opaque or site.target.accumulate:
+    parts = None if node is None else _predicate(ctx, site, node)
+    if node is None or parts is None:
         return None
-    rows = [b for b in mask.bounds if _cuts_rows(b, 2 if view is None else len(view.shape or ()))]
-    if not (mask.planes or rows) or (site.name == "nl.load" and not _loads_all(ctx, site)):
-        return None
+    mask, rows = parts
     ctx.report(Reason.PREDICATE_TILE, node, "a mask over several axes is a predicate")
     ctx.masks[node] = Mask(tuple(b for b in mask.bounds if b not in rows), mask.predicates)
     try:
@@ -71,6 +69,20 @@ def under_predicate(ctx: Context, site: CallSite, rewrite: Rewrite) -> Value | N
     relations = [p.relation for p in mask.planes] + [_relation(b, shape) for b in rows]
     _copy_under(ctx, node, view, whole, relations, mask.predicates)
     return view
+
+
+def _predicate(ctx: Context, site: CallSite, node: ast.expr) -> tuple[Mask, list[Bound]] | None:
+    """A mask that no region expresses, and its bounds that begin where no instruction may."""
+    if site.name not in ELEMENTWISE or site.target.accumulate:
+        return None
+    mask, view = ctx.value_of(node), site.target.view
+    if not isinstance(mask, Mask) or mask.opaque:
+        return None
+    rank = 2 if view is None else len(view.shape or ())
+    rows = [b for b in mask.bounds if _cuts_rows(b, rank)]
+    is_needed = bool(mask.planes or rows)
+    is_readable = site.name != "nl.load" or not is_needed or _loads_all(ctx, site)
+    return (mask, rows) if is_needed and is_readable else None
 
 
 def _cuts_rows(bound: Bound, rank: int) -> bool:
