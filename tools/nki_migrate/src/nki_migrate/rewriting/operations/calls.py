@@ -144,8 +144,7 @@ def _other_call(ctx: Context, node: ast.Call, canonical: str | None) -> Value:
         value = ctx.value_of(argument)
         values.append(value)
         hand_over(ctx, argument, value)
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "append" and len(values) == 1:
-        _note_appended(ctx, node.func.value, values[0])
+    _note_appended(ctx, node.func, values)
     returned = _returned(ctx, node, values)
     kind = Container if canonical in _HOST_ARRAYS else Unknown
     return _named_result(ctx, node, returned) or returned or kind(text_of(ctx, node))
@@ -163,9 +162,10 @@ def _returned(ctx: Context, node: ast.Call, values: Sequence[Value]) -> Value | 
     return at_call(ctx, returned, callee.parameters, passed) if callee and returned else None
 
 
-def _note_appended(ctx: Context, node: ast.expr, value: Value) -> None:
-    if isinstance(node, ast.Name):
-        note_item(ctx, node.id, value)
+def _note_appended(ctx: Context, function: ast.expr, values: Sequence[Value]) -> None:
+    match function:
+        case ast.Attribute(value=ast.Name(id=name), attr="append") if len(values) == 1:
+            note_item(ctx, name, values[0])
 
 
 def _by_parameter(ctx: Context, node: ast.Call, name: str, values: Sequence[Value]) -> Passed:

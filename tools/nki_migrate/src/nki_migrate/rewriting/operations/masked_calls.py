@@ -52,11 +52,10 @@ _ZERO = Sym.number(0)
 
 def under_predicate(ctx: Context, site: CallSite, rewrite: Rewrite) -> Value | None:
     """The value of a call whose mask needs a predicate; None for other calls."""
-    node, view = site.arguments.get("mask"), site.target.view
-    parts = None if node is None else _predicate(ctx, site, node)
-    if node is None or parts is None:
+    parts, view = _predicate(ctx, site), site.target.view
+    if parts is None:
         return None
-    mask, rows = parts
+    node, mask, rows = parts
     ctx.report(Reason.PREDICATE_TILE, node, "a mask over several axes is a predicate")
     ctx.masks[node] = Mask(tuple(b for b in mask.bounds if b not in rows), mask.predicates)
     try:
@@ -71,9 +70,10 @@ def under_predicate(ctx: Context, site: CallSite, rewrite: Rewrite) -> Value | N
     return view
 
 
-def _predicate(ctx: Context, site: CallSite, node: ast.expr) -> tuple[Mask, list[Bound]] | None:
+def _predicate(ctx: Context, site: CallSite) -> tuple[ast.expr, Mask, list[Bound]] | None:
     """A mask that no region expresses, and its bounds that begin where no instruction may."""
-    if site.name not in ELEMENTWISE or site.target.accumulate:
+    node = site.arguments.get("mask")
+    if node is None or site.name not in ELEMENTWISE or site.target.accumulate:
         return None
     mask, view = ctx.value_of(node), site.target.view
     if not isinstance(mask, Mask) or mask.opaque:
@@ -82,7 +82,7 @@ def _predicate(ctx: Context, site: CallSite, node: ast.expr) -> tuple[Mask, list
     rows = [b for b in mask.bounds if _cuts_rows(b, rank)]
     is_needed = bool(mask.planes or rows)
     is_readable = site.name != "nl.load" or not is_needed or _loads_all(ctx, site)
-    return (mask, rows) if is_needed and is_readable else None
+    return (node, mask, rows) if is_needed and is_readable else None
 
 
 def _cuts_rows(bound: Bound, rank: int) -> bool:
