@@ -3,7 +3,7 @@
 Robust least squares in log space. Each free constant has a prior: the value that a document gives
 (`otherwise` in costs.json, else the value there) and a spread by its confidence; so a constant that
 no remaining point shows keeps its document's value. Points of one microbenchmark family weigh as
-one row, residuals beyond HUBER count less. The model is linear in the logarithms of the constants
+one row. The model is linear in the logarithms of the constants
 around costs.json: one estimate of every point for each constant.
 """
 
@@ -21,6 +21,7 @@ from benchmarks.model.predict import Model, Prediction, disorders, ladder_pairs
 
 from neuroncore.timeline import constants
 from neuroncore.timeline.compilation.toolchain import toolchain_of
+from neuroncore.timeline.profiles.refit import SPREAD, STEP, fitted_changes
 from neuroncore.timeline.results.uncertainty import EIGHTY
 from neuroncore.work import costs
 
@@ -38,12 +39,6 @@ FREE = (
 )
 """Name and generation (or all); everything else in costs.json is what a document says."""
 
-SPREAD = {"documented": 0.1, "inferred": 0.3, "measured": 0.3, "assumed": 1.0}
-"""Standard deviation of the logarithm of a constant by its confidence."""
-
-STEP = 0.1
-HUBER = 0.1
-ROUNDS = 20
 MICRO = (1, 10)
 """Sections of single instructions and streams: a family there weighs as one row."""
 
@@ -88,13 +83,7 @@ class Fit:
         """Logarithmic changes of the constants that suit the kept points and the priors best."""
         centre, spread = _priors()
         errors, effects, weights = self.errors[kept], self.effects[kept], self.weights[kept]
-        change = np.zeros(len(FREE))
-        for _ in range(ROUNDS):
-            left = np.maximum(np.abs(errors - effects @ change), 1e-9)
-            each = weights * np.minimum(1, HUBER / left) / HUBER**2
-            normal = effects.T @ (effects * each[:, None]) + np.diag(1 / spread**2)
-            change = np.linalg.solve(normal, effects.T @ (each * errors) + centre / spread**2)
-        return change
+        return fitted_changes(errors, effects, weights, centre, spread)
 
     def left_out(self, group: Callable[[Point], str]) -> np.ndarray:
         """ln(measured / predicted) of every point by constants that its group had no part in."""

@@ -6,6 +6,10 @@ from neuroncore.timeline.estimate import estimate, latency_ns
 from neuroncore.timeline.model.bars import CAUSES
 from neuroncore.timeline.model.clock import ticks_per_ns
 from neuroncore.timeline.model.constants import Constants, constants, machine
+from neuroncore.timeline.model.constants_file import constants_text, read_constants
+from neuroncore.timeline.profiles.comparison import Comparison, compare
+from neuroncore.timeline.profiles.refit import Refit, refit
+from neuroncore.timeline.profiles.rows import Profile, profile_of
 from neuroncore.timeline.replay import Replay, replay, rules
 from neuroncore.timeline.results.timeline import Bar, CriticalPathStep, LaneUse, Timeline
 
@@ -13,18 +17,26 @@ __all__ = [
     "CAUSES",
     "TRANSFORMATIONS",
     "Bar",
+    "Comparison",
     "Constants",
     "CriticalPathStep",
     "Gate",
     "LaneUse",
     "Order",
+    "Profile",
+    "Refit",
     "Replay",
     "Timeline",
     "Transformation",
+    "compare",
     "constants",
+    "constants_text",
     "estimate",
     "latency_ns",
     "machine",
+    "profile_of",
+    "read_constants",
+    "refit",
     "replay",
     "rules",
     "ticks_per_ns",

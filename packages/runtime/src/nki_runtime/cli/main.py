@@ -21,6 +21,7 @@ from neuroncore.findings.formats import FORMATS
 from neuroncore.machine.observe import watch_everywhere, watched_by
 from neuroncore.notes import print_hints, print_notes
 from neuroncore.options import Options
+from neuroncore.timeline import read_constants
 from nki_runtime.cli.check import Checker
 from nki_runtime.cli.comparison import compare, options_of, role_here
 from nki_runtime.cli.dump import Dumper
@@ -28,6 +29,7 @@ from nki_runtime.cli.function import function_of
 from nki_runtime.cli.languages import choices, requests_of
 from nki_runtime.cli.programs import Module, Program, Script, enter
 from nki_runtime.cli.tracebacks import render_usage, report
+from nki_runtime.profile import Profiler, read_profile
 from nki_runtime.recording.instrument import instrumented
 from nki_runtime.recording.recorder import Recorder
 from nki_runtime.switch.choice import DEFAULT_BACKEND
@@ -47,6 +49,7 @@ examples:
   nki-run --record facts.json softmax.py      what nki-migrate --facts may rest edits on
   nki-run --trace softmax.svg softmax.py      where the time of its kernels would go
   nki-run --report softmax.html softmax.py    the same with source and memory, as one page
+  nki-run --profile out softmax.py            its time on a device, beside the estimate
   nki-run --check memory,capacity softmax.py  what runs here and may fail on a device
   nki-run --dump tensors softmax.py           what every tensor of its kernels held, as .npz files
   nki-run --compare precise=0 softmax.py      the first instruction whose result that changes
@@ -137,6 +140,20 @@ def _add_observers(parser: argparse.ArgumentParser) -> None:
         "any other FILE for ui.perfetto.dev",
     )
     parser.add_argument(
+        "--profile",
+        metavar="FILE",
+        type=Path,
+        help="compare the estimate of a kernel with a profile that was captured of it, line by "
+        "line: the profiler's folder of Parquet tables, its JSON, or a Perfetto trace",
+    )
+    parser.add_argument(
+        "--constants",
+        metavar="FILE",
+        type=Path,
+        help="constants of the estimates of --trace, --report and --profile; with --profile, they "
+        "are fitted to it and written there",
+    )
+    parser.add_argument(
         "--dump",
         metavar="DIR",
         type=Path,
@@ -204,18 +221,32 @@ class _Watching:
         self.tracer = None if given.trace is None else Tracer(given.trace)
         self.dumper = None if given.dump is None else Dumper(given.dump)
         self.reporter = None if given.report is None else make_reporter("nki-run", given.report)
+        measured = None if given.profile is None else read_profile(given.profile)
+        self.profiler = None if measured is None else Profiler(measured, given.constants)
         self.role = role_here()
+        self._set_constants(given)
         if given.verbose:
             print_notes()
         if self.checker is None:
             print_hints()
+
+    def _set_constants(self, given: argparse.Namespace) -> None:
+        """Estimate with the constants of --constants. Raises LaunchError for what it is not."""
+        if given.constants is None or self.profiler is not None:
+            return
+        page = None if self.reporter is None else self.reporter.watcher
+        estimating = [watcher for watcher in (self.tracer, page) if watcher is not None]
+        if not estimating:
+            raise LaunchError("--constants is for estimates", expected="--profile or --trace")
+        for watcher in estimating:
+            watcher.constants = read_constants(given.constants)
 
     def begin(self, program: Program) -> None:
         """Watch from now on."""
         if self.checker is not None:
             self.checker.begin(program.source(), resolve_choice())
         page = None if self.reporter is None else self.reporter.watcher
-        for watcher in (self.tracer, self.dumper, self.role, page):
+        for watcher in (self.tracer, self.profiler, self.dumper, self.role, page):
             if watcher is not None:
                 watch_everywhere(watcher)
 
@@ -231,7 +262,8 @@ class _Watching:
         is_short = self.tracer is not None and self.tracer.finish()
         if self.role is not None:
             self.role.finish()
-        return self._write_page() or is_short or has_findings
+        differs = self.profiler is not None and self.profiler.finish()
+        return self._write_page() or is_short or has_findings or differs
 
     def _write_page(self) -> bool:
         """Write the page of --report; whether that failed."""
@@ -244,7 +276,7 @@ class _Watching:
 
 def _compare(parser: argparse.ArgumentParser, given: argparse.Namespace, program: Program) -> int:
     """Run the program twice with the options of this command line."""
-    for name in ("record", "check", "trace", "dump", "report"):
+    for name in ("record", "check", "trace", "profile", "dump", "report"):
         if getattr(given, name) is not None:
             parser.error(f"--compare and --{name} exclude each other: run them one by one")
     bound = 1.0 if given.bound is None else given.bound

@@ -27,7 +27,7 @@ from neuroncore.options import Options
 from neuroncore.program import Call, Loop, Program, Recorder, Statement, check
 from neuroncore.spec import as_dtype
 from neuroncore.targets import resolve_target
-from neuroncore.timeline import Timeline
+from neuroncore.timeline import Constants, Timeline
 from neuroncore.timeline import estimate as play
 from nki_runtime.execution.arrays import Conversion
 from nki_runtime.execution.simulate import language_of
@@ -40,6 +40,7 @@ def estimate(
     target: str | None = None,
     mode: str = "device",
     without: Collection[str] = (),
+    constants: Constants | None = None,
     **kwargs: Any,
 ) -> Timeline:
     """How long `kernel` takes on these arguments, and why.
@@ -56,6 +57,8 @@ def estimate(
     mode: "device" (as the toolchain of the kernel's NKI version makes it) or "as_written" (if
     nothing is moved: program order, buffers as allocated).
     without: transformations of the toolchain that are switched off, by name.
+    constants: what time is made of, such as `neuroncore.timeline.read_constants` of the file that
+    nki-run --constants wrote; None: costs.json.
 
     The programs of a grid follow one another on one core. Raises what the kernel raises,
     ProgramError with everything that is wrong with its program, UnsupportedError for a kernel that
@@ -65,7 +68,7 @@ def estimate(
     with no_collection():
         program, options = _recorded(kernel, arrays_or_specs, target, kwargs)
         reject_illegal(program, options)
-        return play(program, mode=mode, verified=True, without=without)
+        return play(program, mode=mode, verified=True, without=without, constants=constants)
 
 
 def program_of(

@@ -10,7 +10,7 @@ from neuroncore.errors import KernelError
 from neuroncore.machine.observe import Watcher
 from neuroncore.memory import Storage
 from neuroncore.program import Program, Recorder, check
-from neuroncore.timeline import Timeline, estimate
+from neuroncore.timeline import Constants, Timeline, estimate
 
 MOST_BARS = 500_000
 """Micro-ops of a kernel up to which every one is played; beyond, carried periods are marked."""
@@ -26,6 +26,8 @@ class LaunchRecorder(Watcher):
         self._now = _Launch()
         self.programs: list[Program] = []
         self.left_out: list[KernelError] = []
+        self.constants: Constants | None = None
+        """What estimates are made with; None: costs.json."""
 
     def unfinished(self) -> None:
         """Add what the kernel of this thread did until it raised, if it did."""
@@ -73,7 +75,7 @@ class LaunchRecorder(Watcher):
         for program in self.programs:
             known = next((t for t in found if t.program == program), None)
             try:
-                found.append(known or _estimate(program))
+                found.append(known or _estimate(program, self.constants))
             except KernelError as reason:
                 self.left_out.append(reason)
         return found
@@ -101,9 +103,9 @@ class _Launch(threading.local):
         self.adopted: list[Storage] = []
 
 
-def _estimate(program: Program) -> Timeline:
+def _estimate(program: Program, values: Constants | None) -> Timeline:
     """The timeline, with every micro-op where they are not too many."""
-    short = estimate(program, verified=True)
+    short = estimate(program, constants=values, verified=True)
     if not short.repeats or short.num_ops > MOST_BARS:
         return short
-    return estimate(program, verified=True, skip_periods=False)
+    return estimate(program, constants=values, verified=True, skip_periods=False)

@@ -1,14 +1,19 @@
-"""Timelines as a Perfetto trace: tracks, slices, flows, counters. Needs the `trace` extra."""
+"""Perfetto traces: timelines written as tracks, slices, flows and counters; slices read.
+
+Needs the `trace` extra.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
+    Trace,
     TracePacket,
     TrackDescriptor,
     TrackEvent,
@@ -222,3 +227,41 @@ def _bandwidth(bars: Sequence[Bar]) -> Iterator[tuple[float, float]]:
     times = sorted(changes)
     for time, rate in zip(times, accumulate(changes[t] for t in times), strict=True):
         yield time, max(0.0, round(rate, 6))
+
+
+class Slice(NamedTuple):
+    """A slice: its track, its name, its times, its arguments."""
+
+    track: str
+    name: str
+    start: int
+    end: int
+    arguments: dict[str, Any]
+
+
+def slices(file: Path) -> Iterator[Slice]:
+    """Every slice that ends, in the order of their ends. Raises ValueError for another file."""
+    trace, names = Trace(), {}
+    try:
+        trace.ParseFromString(file.read_bytes())
+    except Exception as wrong:  # protobuf has several classes for it, by its backend
+        raise ValueError(f"it is not a Perfetto trace ({wrong})") from None
+    open_slices: dict[int, list[tuple[int, TrackEvent]]] = defaultdict(list)
+    for packet in trace.packet:
+        if packet.HasField("track_descriptor"):
+            names[packet.track_descriptor.uuid] = packet.track_descriptor.name
+        event = packet.track_event
+        if event.type == TrackEvent.TYPE_SLICE_BEGIN:
+            open_slices[event.track_uuid].append((packet.timestamp, event))
+        elif event.type == TrackEvent.TYPE_SLICE_END and open_slices[event.track_uuid]:
+            start, begun = open_slices[event.track_uuid].pop()
+            track = names.get(event.track_uuid, "")
+            yield Slice(track, begun.name, start, packet.timestamp, _arguments_of(begun))
+
+
+def _arguments_of(event: Any) -> dict[str, Any]:
+    found = {}
+    for note in event.debug_annotations:
+        field = note.WhichOneof("value")
+        found[note.name] = getattr(note, field) if field else None
+    return found

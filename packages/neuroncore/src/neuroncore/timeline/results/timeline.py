@@ -78,7 +78,7 @@ class Timeline:
     ) -> None:  # fmt: skip
         self.program, self.mode = program, mode
         self._state, self._sites, self._clock = state, sites, state.clock
-        self._values, self._peaks = values, peaks
+        self.values, self._peaks = values, peaks
         self.target, self.assumed = program.target, assumed
         self.total_ns = self._ns(state.end)
         """From the first instruction to the last completion."""

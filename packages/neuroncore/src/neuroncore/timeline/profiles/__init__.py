@@ -1,0 +1,1 @@
+"""Captured profiles: what a device measured, beside what the timeline predicts, line by line."""

@@ -1,0 +1,180 @@
+"""Predicted against measured, for every source line and engine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from math import exp, prod
+from typing import NamedTuple
+
+import numpy as np
+
+from neuroncore.errors import LaunchError
+from neuroncore.timeline.model.lanes import DMA
+from neuroncore.timeline.profiles.rows import Profile
+from neuroncore.timeline.results.timeline import Bar, Timeline
+
+OWN_LANE = ("load_stationary", "table_load")
+MATCHED = 0.5
+"""The share of the measured time at source lines that must be at lines of the kernel."""
+KEPT = 2 / 3
+"""The share of a line's instructions that must be in the profile to compare their times."""
+FAR = 4.0
+"""A median of predictions that are off by more is of another kernel, or in another unit."""
+QUANTILES = np.linspace(0.1, 0.9, 9)
+
+
+class Where(NamedTuple):
+    """A source line and one of the engines that work for it."""
+
+    file: str
+    line: int
+    engine: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class LineTime:
+    """What a line's instructions on one engine take: how many, and the sum of their times."""
+
+    where: Where
+    predicted: int
+    measured: int
+    predicted_ns: float
+    measured_ns: float
+    error: float
+    """ln(measured / predicted) of one instruction, the median of deciles."""
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the instructions are the same ones but for a few that were dropped."""
+        return bool(self.predicted) and KEPT <= self.measured / self.predicted <= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A timeline beside a profile of the same kernel."""
+
+    profile: Profile
+    timeline: Timeline
+    lines: list[LineTime]
+
+    @property
+    def matched(self) -> float:
+        """The share of the measured time (of rows with a source line) at lines of the kernel."""
+        total = sum(line.measured_ns for line in self.lines)
+        found = sum(line.measured_ns for line in self.lines if line.predicted)
+        return found / total if total else 0.0
+
+    @property
+    def comparable(self) -> list[LineTime]:
+        """The lines whose instructions are the same ones."""
+        return [line for line in self.lines if line.is_comparable]
+
+    def __str__(self) -> str:
+        return "\n".join(_text(self))
+
+
+def compare(profile: Profile, timeline: Timeline) -> Comparison:
+    """Match the rows of a profile to the micro-ops of a timeline by source line and engine.
+
+    Raises LaunchError where the profile is of another kernel.
+    """
+    found = matched(profile, timeline)
+    sizes = [abs(line.error) for line in found.comparable]
+    if found.matched < MATCHED or not sizes or np.median(sizes) > np.log(FAR):
+        raise LaunchError(
+            f"{profile.name} is not a profile of {timeline.program.name}: {found.matched:.0%} of "
+            f"its time is at lines of the kernel, {len(sizes)} lines have the same instructions"
+            + (f", a factor of {exp(np.median(sizes)):.1f} off" if sizes else ""),
+            hint="profile this file, with these shapes and for this target",
+        )
+    return found
+
+
+def matched(profile: Profile, timeline: Timeline) -> Comparison:
+    """As `compare`, also of a profile of another kernel."""
+    predicted = _predicted(timeline)
+    measured = _measured(profile, predicted)
+    lines = [
+        _line_time(where, predicted.get(where, np.empty(0)), measured.get(where, []))
+        for where in sorted({*predicted, *measured})
+    ]
+    return Comparison(profile, timeline, lines)
+
+
+def _line_time(where: Where, times: np.ndarray, measured: Sequence[float]) -> LineTime:
+    error = 0.0
+    if len(times) and len(measured):
+        deciles = [np.maximum(np.quantile(each, QUANTILES), 1.0) for each in (measured, times)]
+        error = float(np.median(np.log(deciles[0] / deciles[1])))
+    return LineTime(where, len(times), len(measured), sum(times), sum(measured), error)
+
+
+def _predicted(timeline: Timeline) -> dict[Where, np.ndarray]:
+    """Of every line and engine the times, periods that were carried forward repeated."""
+    found = defaultdict(list)
+    for bar in timeline.bars:
+        if bar.place is not None:
+            where = Where(_name(bar.place.file), bar.place.line, _lane(bar))
+            found[where] += [_length(bar, timeline)] * _times(bar, timeline)
+    return {where: np.array(times) for where, times in found.items()}
+
+
+def _times(bar: Bar, timeline: Timeline) -> int:
+    """How often a micro-op that was played once is executed."""
+    return prod(1 + n * (first <= bar.number < behind) for first, behind, n, _ in timeline.repeats)
+
+
+def _name(file: str) -> str:
+    return file.rpartition("/")[2]
+
+
+def _lane(bar: Bar) -> str:
+    return bar.kind if bar.kind in OWN_LANE else bar.lane
+
+
+def _length(bar: Bar, timeline: Timeline) -> float:
+    """As a profiler draws it: from its start to its result, of a DMA to its last byte."""
+    receipt = timeline.values["DMA_COMPLETION"] if bar.lane == DMA else 0.0
+    return bar.end_ns - bar.start_ns - receipt
+
+
+def _measured(profile: Profile, places: Collection[Where]) -> dict[Where, list[float]]:
+    """Of every line and engine, the times of its rows; of several lines, the first of the kernel.
+
+    What SyncE does is not in a timeline: the transfers that it triggers are.
+    """
+    lines = {where[:2] for where in places}
+    found = defaultdict(list)
+    for row in profile.rows:
+        if row.places and row.engine != "sync":
+            file, line = next((p for p in row.places if p in lines), row.places[0])
+            found[Where(file, line, row.engine)].append(row.end_ns - row.start_ns)
+    return found
+
+
+def _text(found: Comparison) -> Iterator[str]:
+    total, span = found.timeline.total_ns, found.profile.span_ns
+    yield (
+        f"{found.timeline.program.name} on {found.timeline.target}, {found.profile.name}: "
+        f"{_us(span)} measured, {_us(total)} predicted ({total / span - 1:+.1%}); "
+        f"{found.matched:.0%} of the measured time is at lines of the kernel"
+    )
+    head = "line", "engine", "instructions", "predicted", "measured"
+    yield f"{head[0]:28}{head[1]:16}{head[2]:>14}{head[3]:>14}{head[4]:>14}{'error':>9}"
+    for line in found.lines:
+        counts = f"{line.measured} of {line.predicted}"
+        error = f"{exp(-line.error) - 1:+.1%}" if line.is_comparable else ""
+        yield (
+            f"{line.where!s:28}{line.where.engine:16}{counts:>14}{_us(line.predicted_ns):>14}"
+            f"{_us(line.measured_ns):>14}{error:>9}"
+        ).rstrip()
+    yield from found.profile.notes
+
+
+def _us(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e3:.2f} µs"

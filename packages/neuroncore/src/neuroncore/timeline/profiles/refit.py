@@ -1,0 +1,127 @@
+"""Constants that suit measurements and their documents best: robust least squares of logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from neuroncore.timeline.model.constants import Constants
+from neuroncore.timeline.profiles.comparison import Comparison, compare, matched
+from neuroncore.timeline.profiles.rows import Profile
+from neuroncore.timeline.results.timeline import Timeline
+from neuroncore.work import costs
+
+SPREAD = {"documented": 0.1, "inferred": 0.3, "measured": 0.3, "assumed": 1.0}
+"""Standard deviation of the logarithm of a constant by its confidence, before a fit."""
+
+STEP = 0.1
+"""The relative change of a constant by which its effect is measured."""
+HUBER = 0.1
+"""Residuals beyond count less."""
+ROUNDS = 20
+
+Play = Callable[[Constants], Timeline]
+"""The program of the profile, estimated with these constants."""
+
+PASSES = 2
+"""The model is not linear in its constants: how often it is linearised."""
+WEIGHT = 10.0
+"""A line is the median of many times of one device: closer than a published number."""
+FELT = 0.02
+"""A constant that moves no line by this share of its own change keeps its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refit:
+    """Constants that suit a profile, and the comparisons before and after."""
+
+    constants: Constants
+    changes: dict[str, tuple[float, float]]
+    """Constant → its value before and after, of the constants that the profile shows."""
+    before: Comparison
+    after: Comparison
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the predictions of the lines are closer with the new constants."""
+        return _size(self.after) < _size(self.before)
+
+    def __str__(self) -> str:
+        return "\n".join(_text(self))
+
+
+def refit(profile: Profile, play: Play, base: Constants) -> Refit:
+    """Fit constants to the times of the profile's lines; the present values are the priors.
+
+    A row is a line's instructions on one engine, one instruction each. Raises as `compare`.
+    """
+    before = compare(profile, play(base))
+    target = before.timeline.target
+    now, change = base, np.zeros(len(base.values))
+    for _ in range(PASSES):
+        change = _changes(profile, play, now, target, change)
+        now = _changed(base, target, change)
+    first, last = base.at(target), now.at(target)
+    changes = {name: (first[name], last[name]) for name in last if first[name] != last[name]}
+    return Refit(now, changes, before, matched(profile, play(now)))
+
+
+def _changes(
+    profile: Profile, play: Play, now: Constants, target: str, sofar: np.ndarray
+) -> np.ndarray:
+    """Logarithmic changes from the first values, linearised around `now`."""
+    lines = {line.where: line.error for line in matched(profile, play(now)).comparable}
+    errors, values = np.array(list(lines.values())), now.at(target)
+    effects = np.zeros((len(lines), len(values)))
+    for at, (name, value) in enumerate(values.items()):
+        moved = matched(profile, play(now.but(name, target, value * (1 + STEP))))
+        after = {line.where: line.error for line in moved.lines}
+        felt = [(lines[where] - after[where]) / np.log(1 + STEP) for where in lines]
+        effects[:, at] = felt if np.abs(felt).max() >= FELT else 0.0
+    spread = np.array([SPREAD[costs()["constants"][name]["confidence"]] for name in values])
+    weights = np.full(len(lines), WEIGHT)
+    return sofar + fitted_changes(errors, effects, weights, -sofar, spread)
+
+
+def _changed(base: Constants, target: str, change: np.ndarray) -> Constants:
+    for by, (name, value) in zip(change, base.at(target).items(), strict=True):
+        if by:
+            base = base.but(name, target, float(f"{value * np.exp(by):.6g}"))
+    return base
+
+
+def _size(found: Comparison) -> float:
+    return median(abs(line.error) for line in found.comparable)
+
+
+def _text(found: Refit) -> Iterator[str]:
+    yield (
+        f"lines are off by {np.expm1(_size(found.before)):.1%} in the median, "
+        f"with fitted constants by {np.expm1(_size(found.after)):.1%}"
+    )
+    for name, (before, after) in found.changes.items():
+        yield f"{name:24}{before:>12.6g}{after:>12.6g}"
+
+
+def fitted_changes(
+    errors: np.ndarray,
+    effects: np.ndarray,
+    weights: np.ndarray,
+    centre: np.ndarray,
+    spread: np.ndarray,
+) -> np.ndarray:
+    """Logarithmic changes of the constants.
+
+    errors: ln(measured / predicted) of each row; effects: d ln(predicted) / d ln(constant), rows x
+    constants; centre and spread: the prior of each change.
+    """
+    change = np.zeros(effects.shape[1])
+    for _ in range(ROUNDS):
+        residual = np.maximum(np.abs(errors - effects @ change), 1e-9)
+        each = weights * np.minimum(1, HUBER / residual) / HUBER**2
+        normal = effects.T @ (effects * each[:, None]) + np.diag(1 / spread**2)
+        change = np.linalg.solve(normal, effects.T @ (each * errors) + centre / spread**2)
+    return change
