@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import runpy
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import ml_dtypes
 import numpy as np
+from members import ROOT
+
+import nki_runtime
+from neuroncore.machine.observe import watched_by
+from nki_scope.reporter import RunRecorder
 
 SCALE = """
 import nki, nki.isa as nisa, nki.language as nl
@@ -19,8 +31,8 @@ def scale(x):
 """
 
 
-def results(page_of, data_of, x: np.ndarray):
-    document, columns = data_of(page_of(SCALE, "scale", x))
+def results(page_of, data_of, x: np.ndarray, **kwargs):
+    document, columns = data_of(page_of(SCALE, "scale", x, **kwargs))
     tensors = document["kernels"][0]["tensors"]
     return tensors, columns[tensors["pictures"]["column"]]
 
@@ -48,3 +60,49 @@ def test_a_picture_shows_evenly_spaced_elements(page_of, data_of):
 
     assert levels.shape == x.shape
     assert np.array_equal(levels, np.rint(x / x.max() * tensors["levels"]))
+
+
+def test_a_result_is_compared_with_its_reference_in_ulps(page_of, data_of):
+    x = np.linspace(1, 1.9, 128, dtype=np.float32).astype(ml_dtypes.bfloat16).reshape(16, 8)
+    wrong = np.zeros(x.shape)
+    wrong[3, 5], wrong[4, 0] = 1, -2
+    eps = 2.0**-7
+
+    def reference(x):
+        return 2 * x.astype(np.float64) * 1.0 + 2 * eps * wrong  # numbers from 2 to 4
+
+    tensors, _ = results(page_of, data_of, x, reference=reference)
+    last = tensors["results"][-1]
+
+    assert last["tensor"] == "result 0, ulps from the reference"
+    assert (last["least"], last["greatest"], last["mean"]) == (0, 2, 3 / x.size)
+
+
+def test_results_are_counted_before_their_copies_fill_the_memory(page_of, data_of, monkeypatch):
+    x = np.ones((16, 8), np.float32)
+    before, _ = results(page_of, data_of, x)
+    monkeypatch.setattr("nki_scope.sections.tensors.WAITING_BYTES", 100)
+    assert results(page_of, data_of, x)[0] == before
+
+
+def test_recording_all_tensors_takes_at_most_three_times_the_plain_run():
+    shapes = (1, 64, 512), (1, 64, 512), (1, 512, 64)
+    arrays = [np.ones(shape, ml_dtypes.bfloat16) for shape in shapes]
+
+    def recorded() -> None:
+        with watched_by(RunRecorder()):
+            run()
+
+    with nki_runtime.use(nki="0.7", target="trn2"):
+        path = ROOT / "examples" / "beta2" / "attention.py"
+        kernel = runpy.run_path(str(path))["attention_kernel"]
+        run = partial(nki_runtime.simulate(kernel), *arrays, 0.125)
+        run(), recorded()
+        plain = min(seconds(run) for _ in range(9))
+        assert min(seconds(recorded) for _ in range(9)) <= 3 * plain
+
+
+def seconds(run: Callable[[], Any]) -> float:
+    start = time.process_time()
+    run()
+    return time.process_time() - start

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import nki_runtime
 from neuroncore.commands.files import write_text
@@ -48,6 +50,16 @@ class RunRecorder(LaunchRecorder):
         super().ended(value)
         for program in self.programs[known:]:
             self.results[id(program)] = self._running.results
+
+    def compare(self, found: Any, expected: Any) -> None:
+        """Note how far the results of the last kernel are from others."""
+        results = self.results[id(self.programs[-1])] if self.programs else Snapshots()
+        for number, (got, want) in enumerate(zip(_listed(found), _listed(expected), strict=True)):
+            results.compare(f"result {number}", np.asarray(got), np.asarray(want))
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else (value,)
 
 
 class Reporter:
@@ -139,16 +151,22 @@ class Reporter:
         }  # fmt: skip
 
 
-def page(kernel: Any, *arrays: Any, file: str | Path = "kernel.html", **kwargs: Any) -> Path:
+def page(
+    kernel: Any, *arrays: Any, file: str | Path = "kernel.html",
+    reference: Callable[..., Any] | None = None, **kwargs: Any,
+) -> Path:  # fmt: skip
     """Run `kernel` on these arrays and write a page about it; the file.
 
     The kernel runs as `nki_runtime.simulate` runs it. Where it raises, the page shows what it did
-    until there, and the error is raised. Raises OSError where the file cannot be written.
+    until there, and the error is raised. With a `reference`, a function of the same arguments, the
+    page shows how far each result is from its own. Raises OSError where the file cannot be written.
     """
     reporter = Reporter("nki_scope.page", Path(file))
     try:
         with watched_by(reporter.watcher):
-            nki_runtime.simulate(kernel)(*arrays, **kwargs)
+            found = nki_runtime.simulate(kernel)(*arrays, **kwargs)
+        if reference is not None:
+            reporter.watcher.compare(found, reference(*arrays, **kwargs))
     except Exception as error:
         reporter.add("error", error)
         raise

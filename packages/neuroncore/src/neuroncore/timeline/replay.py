@@ -61,7 +61,8 @@ def replay(program: Program) -> Replay:
     """The table of `program`, which `check` has passed."""
     compiler = _compiled(program)
     compiler.run()
-    regions, works = compiler.numbers, {program.target: compiler.works}
+    regions = compiler.numbers
+    works: dict[str, list[Work] | str] = {program.target: compiler.works}
     for target in TARGETS:
         if target != program.target:
             works[target] = _works(program, target)

@@ -12,11 +12,14 @@ from neuroncore.machine.observe import Event
 from neuroncore.machine.results import result_arrays
 from neuroncore.memory import View
 from neuroncore.program import assigned_name
+from nki_dtypes import finfo
 from nki_scope.document import Columns
 
 MOST = 2000
 """Results of a launch that are kept: the first ones."""
 SIDE, BINS, LARGE = 32, 24, 1e30
+WAITING_BYTES = 1 << 28
+"""Copies of results that wait for their counts; the kernel is slowed less without these."""
 COUNTED = 8192
 """Elements of a histogram; of larger results, evenly spaced ones."""
 CELLS = 160 * SIDE * SIDE
@@ -47,16 +50,19 @@ class Snapshot:
 class Snapshots:
     """The results of one launch."""
 
-    kept: list[Snapshot] = field(default_factory=list)
     steps: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     """Tensor → how many of its results are not kept."""
+    _kept: list[Snapshot] = field(default_factory=list)
+    _waiting: list[tuple[int, str, str, np.ndarray]] = field(default_factory=list)
+    _bytes: int = 0
 
     def note(self, event: Event) -> None:
         """Keep the results of an instruction, or count them."""
-        if len(self.kept) < MOST:
+        if len(self._kept) + len(self._waiting) < MOST:
             for operand, array in result_arrays(event).items():
-                self.kept.append(_snapshot(self.steps, event.views[operand], array))
+                view = event.views[operand]
+                self._wait(_name(view), view.dtype.name, array)
         else:
             for operand in event.call.record.outputs:
                 view = event.views.get(operand)
@@ -65,12 +71,28 @@ class Snapshots:
                     self.left_out[name] = self.left_out.get(name, 0) + 1
         self.steps += 1
 
+    def compare(self, name: str, found: np.ndarray, reference: np.ndarray) -> None:
+        """Keep how far a result is from what it should be, in units of its last place."""
+        self._wait(f"{name}, ulps from the reference", "ulps", _ulps(found, reference))
+
+    def _wait(self, name: str, dtype: str, array: np.ndarray) -> None:
+        self._waiting.append((self.steps, name, dtype, array))
+        self._bytes += array.nbytes
+        if self._bytes > WAITING_BYTES:
+            self._count()
+
+    def _count(self) -> None:
+        self._kept += [_snapshot(*each) for each in self._waiting]
+        self._waiting.clear()
+        self._bytes = 0
+
     def section(self, columns: Columns) -> dict[str, Any]:
         """The document, with the pictures in one column."""
+        self._count()
         reduced = 1
-        while sum(s.picture[::reduced, ::reduced].size for s in self.kept) > CELLS and reduced < 8:
+        while sum(s.picture[::reduced, ::reduced].size for s in self._kept) > CELLS and reduced < 8:
             reduced *= 2
-        pictures = [s.picture[::reduced, ::reduced] for s in self.kept]
+        pictures = [s.picture[::reduced, ::reduced] for s in self._kept]
         levels = [p.ravel() for p in pictures] or [np.zeros(0, int)]
         return {
             "left": self.left_out,
@@ -83,7 +105,7 @@ class Snapshots:
                     "infinite": s.infinite, "histogram": s.histogram, "rows": picture.shape[0],
                     "columns": picture.shape[1],
                 }
-                for s, picture in zip(self.kept, pictures, strict=True)
+                for s, picture in zip(self._kept, pictures, strict=True)
             ],
         }  # fmt: skip
 
@@ -93,7 +115,19 @@ def _name(view: View) -> str:
     return storage.name or assigned_name(storage.place) or "tensor"
 
 
-def _snapshot(step: int, view: View, array: np.ndarray) -> Snapshot:
+def _ulps(found: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """|found - reference| over the distance of numbers of that size in the dtype of `found`."""
+    exact = np.asarray(reference, np.float64)
+    if found.dtype.kind in "biu":
+        return np.abs(found.astype(np.float64) - exact)
+    kind = finfo(found.dtype)
+    with np.errstate(all="ignore"):
+        size = np.exp2(np.floor(np.log2(np.maximum(np.abs(exact), kind.tiny))))
+        far = np.abs(found.astype(np.float64) - exact) / (size * kind.eps)
+    return np.where(found.astype(np.float64) == exact, 0, far)  # equal infinities
+
+
+def _snapshot(step: int, name: str, dtype: str, array: np.ndarray) -> Snapshot:
     values = array.astype(np.float32, copy=False)
     is_finite = np.isfinite(values)
     finite = values.ravel() if is_finite.all() else values[is_finite]
@@ -102,7 +136,7 @@ def _snapshot(step: int, view: View, array: np.ndarray) -> Snapshot:
     counts = _histogram(finite[:: -(-finite.size // COUNTED) or 1], least, greatest)
     mean = float(finite.mean(dtype=np.float64)) if finite.size else 0.0
     return Snapshot(
-        step, _name(view), array.shape, view.dtype.name, least, greatest, mean, nans,
+        step, name, array.shape, dtype, least, greatest, mean, nans,
         values.size - finite.size - nans, counts, _picture(values, least, greatest),
     )  # fmt: skip
 
