@@ -1,5 +1,6 @@
 """Sweeps: files that are rejected, runs that are resumed, one table on any executor."""
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -204,6 +205,35 @@ def test_a_run_whose_driver_is_killed_is_resumed(sweep_file, tmp_path, kills):
     random, store = Random(29), tmp_path / "found.db"
 
     counts = [kill_after(sweep_file, store, random.uniform(0.5, 2.5)) for _ in range(kills)]
+
+    assert counts == sorted(counts)
+    sweep = run_sweep(read_sweep(sweep_file), InProcess(), store)
+    assert sweep.is_complete and sweep.resumed == counts[-1]
+    assert stored_rows(store) == len(sweep.tasks)
+
+
+def of(name, numbers):
+    """The processes whose command line has a name."""
+    return [n for n in numbers if name in Path(f"/proc/{n}/cmdline").read_bytes().decode()]
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.thorough)])
+def test_a_run_whose_head_is_killed_ends_and_is_resumed(sweep_file, tmp_path, kills):
+    pytest.importorskip("ray")
+    sweep_file.write_text(TASKS.replace("= 15", "= 1500").replace("= 10", "= 1500"))
+    store, counts = tmp_path / "found.db", []
+    for _ in range(kills):
+        run = started(sweep_file, store, "--jobs", "2", "--ray", "local")
+        wait_for(lambda: stored_rows(store) > sum(counts[-1:]), 90)
+        workers = descendants(run.pid)
+        (head,) = of("gcs_server", workers)
+        os.kill(head, signal.SIGKILL)
+        _, said = run.communicate(timeout=90)
+        counts.append(stored_rows(store))
+
+        assert run.returncode == 1
+        assert "the head of the cluster" in said and "run the same command again" in said
+        wait_for(lambda w=workers: not any(Path(f"/proc/{n}").exists() for n in w), 20)
 
     assert counts == sorted(counts)
     sweep = run_sweep(read_sweep(sweep_file), InProcess(), store)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,6 +43,8 @@ LONGEST_FOLDER = 40
 """Characters of a session folder's parent: a socket's path in it has at most 107."""
 ANSWER_S = 5.0
 """How long the head of a cluster may take to accept a connection."""
+CHECK_S = 1.0
+"""How often that is tried during a run."""
 
 
 def ray_cluster(
@@ -97,6 +101,7 @@ class _Cluster:
         self._head, self._jobs, self._preload, self._folder = head, jobs, preload, folder
         self._made: Path | None = None
         self._ray: Any = None
+        self._next_check = 0.0
 
     def start(self, number: int) -> _Actor:
         if self._ray is None:
@@ -140,17 +145,24 @@ class _Cluster:
         self._ray.kill(worker.actor)
 
     def receive(self, workers: list[_Actor], timeout_s: float) -> Iterator[tuple[_Actor, Message]]:
-        assert self._head is not None
         by_pending = {worker.pending[0]: worker for worker in workers if worker.pending}
         ready, _ = self._ray.wait(list(by_pending), timeout=timeout_s)
-        if not ready and not _answers(self._head):
+        for pending in ready:
+            worker = by_pending[pending]
+            yield worker, self._message(worker, pending)
+        self._check_head()
+
+    def _check_head(self) -> None:
+        """Workers may go on for a minute without the head. Raises ExecutorLostError."""
+        assert self._head is not None
+        if time.monotonic() < self._next_check:
+            return
+        if not _answers(self._head):
             raise ExecutorLostError(
                 f"the head of the cluster, {self._head[0]}:{self._head[1]}, does not answer",
                 hint="what was reported is in the store; run the same command again",
             )  # fmt: skip
-        for pending in ready:
-            worker = by_pending[pending]
-            yield worker, self._message(worker, pending)
+        self._next_check = time.monotonic() + CHECK_S
 
     def _message(self, worker: _Actor, pending: Any) -> Message:
         ray = self._ray
@@ -171,7 +183,26 @@ class _Cluster:
             os.environ.update(self._environment)
             _read_environment()
         if self._made is not None:
+            _end_users(self._made)
             shutil.rmtree(self._made, ignore_errors=True)
+
+
+def _end_users(folder: Path) -> None:
+    """End processes that have a file of a folder open, where /proc lists them: without the head,
+    agents of a node outlive it by a minute.
+    """
+    for process in Path("/proc").glob("[0-9]*"):
+        number = int(process.name)
+        if number != os.getpid() and _has_open(process, folder):
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+
+
+def _has_open(process: Path, folder: Path) -> bool:
+    try:
+        return any(str(file.readlink()).startswith(f"{folder}/") for file in process.glob("fd/*"))
+    except OSError:  # of another user, or ended
+        return False
 
 
 LOCAL_SETTINGS = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": False, "ENABLE_RAY_CLUSTER": False}
