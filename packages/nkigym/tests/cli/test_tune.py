@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packages.nkigym.tests import tuning_kernels
 from packages.nkigym.tests.tuning_kernels import KERNEL
 
 import nki_runtime
@@ -30,7 +31,8 @@ from nkigym.tuning import VerificationError
 from nkigym.tuning.verification import verify_tile_winner
 
 HERE = Path(__file__).parents[1] / "tuning_kernels.py"
-TWO = ["--spec", "x=f32[512,256]", "--spec", "f32[512,256]"]
+TWO_SPECS = ("f32[512,256]", "f32[512,256]")
+TWO = ["--spec", f"x={TWO_SPECS[0]}", "--spec", TWO_SPECS[1]]
 COMMAND = [sys.executable, "-c", "import sys; from nkigym.cli import main; sys.exit(main())"]
 
 
@@ -55,6 +57,31 @@ def test_tuning_prints_times_figures_checks_schedule_and_source(capsys):
         "@nki.jit",
     ):
         assert part in out
+
+
+def test_other_strategies_are_compared_with_the_same_budget(capsys):
+    assert tune("--budget", "60", "--compare", "--output-format", "json") == 0
+
+    report = json.loads(capsys.readouterr().out)["report"]
+    assert [*report["compared"]] == ["random", "exhaustive"]
+    alone = nkigym.tune(tuning_kernels.two, *TWO_SPECS, budget=60, strategy="random")
+    assert [m[0::2] for m in report["compared"]["random"]] == [
+        [candidates, ns] for candidates, _, ns in alone.report.curve
+    ]
+
+
+def test_an_unknown_strategy_to_compare_is_rejected_before_work_begins(capsys):
+    assert tune("--budget", "60", "--compare", "luck") != 0
+
+    assert "'luck' is not a strategy" in capsys.readouterr().err
+
+
+def test_the_package_is_a_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "nkigym", "--help"], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.startswith("usage: nkigym ")
 
 
 def test_the_winner_is_written_and_runs(tmp_path, capsys):

@@ -11,7 +11,8 @@ from pathlib import Path
 from neuroncore.commands.parser import add_progress
 from neuroncore.commands.terminal import StatusLine
 from nkigym.cli.executing import add_executor, executor_of
-from nkigym.sweeps import Row, Sweep, read_sweep, run_sweep
+from nkigym.sweeps import Row, Sweep, run_sweep
+from nkigym.sweeps.tasks import read_sweep
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -117,6 +117,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--max-depth", type=int, metavar="N", help="most steps of a candidate")
     add("--start", choices=tuple(STARTS), default="generated",
         help="the kernel to begin with; best: the faster (default: generated)")  # fmt: skip
+    add("--compare", nargs="?", const="random,exhaustive", metavar="NAME[,NAME]",
+        help="strategies that search with the same budget beside it, for their curves in the "
+        "report (without names: random,exhaustive)")  # fmt: skip
     add("--engines", metavar="NAME[,NAME]", help="the engines that a candidate may use")
     add("--store", metavar="FILE", help="keep what is found there, and do not ask for it again")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")
@@ -177,6 +180,7 @@ def _constraints(given: argparse.Namespace) -> dict[str, Any]:
     return {
         "min_depth": given.min_depth,
         "start": given.start,
+        "compare": _names(given.compare or ""),
         "max_depth": inf if given.max_depth is None else given.max_depth,
         "engines": None if given.engines is None else _names(given.engines),
         "settings": Settings() if given.num_targets is None else Settings(given.num_targets),

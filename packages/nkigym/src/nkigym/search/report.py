@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from math import ceil, log10
 from typing import Any
 
 GATES = ("step", "legality", "capacity", "bound")
 """The gates that can reject a candidate, in this order; the timeline estimates the others."""
 
 
-MAX_REASONS, MAX_MOMENTS = 5, 8
-"""Lines of rejections, and points of a curve, that a person sees; JSON has all of them."""
+MAX_REASONS = 5
+"""Lines of rejections that a person sees; JSON has all of them."""
+
+Curve = tuple[tuple[int, float, float], ...]
+"""Where the best so far became better: candidates tried, seconds, its latency (ns)."""
+CANDIDATES, SECONDS = 0, 1
+FEWEST, SOONEST = 1, -1
+"""Exponents of ten of the first moment: 10 candidates, 0.1 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +51,9 @@ class Report:
     root_ns: float
     best_ns: float
     seconds: float
-    curve: tuple[tuple[int, float, float], ...] = ()
-    """Where the best so far became better: candidates tried, seconds, its latency (ns)."""
+    curve: Curve = ()
+    compared: Mapping[str, Curve] = field(default_factory=dict)
+    """The curves of other strategies with the same budget and seed."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a file."""
@@ -64,7 +72,9 @@ class Report:
             f"{self.estimated:,} estimated, {self.cached:,} of them cached"
             + (", rejected:" if rejected else ""),
             *rejected,
-            *self._curve(),
+            *curve_lines(
+                {self.strategy: self.curve, **self.compared}, self.candidates, self.seconds
+            ),
         ]
 
     def _rejected(self) -> list[str]:
@@ -81,12 +91,39 @@ class Report:
             counted[MAX_REASONS - 1 :] = [(number, f"for {len(others)} other reasons")]
         return [f"  {number:>9,} {what}" for number, what in counted]
 
-    def _curve(self) -> Iterator[str]:
-        """The best so far at up to eight moments, over candidates and seconds."""
-        every = max(1, -(-len(self.curve) // MAX_MOMENTS))
-        moments = [*self.curve[:-1:every], *self.curve[-1:]]
-        if moments:
-            yield "best so far: " + ", ".join(
-                f"{ns / 1e3:,.2f} µs at {candidates:,} ({seconds:.1f} s)"
-                for candidates, seconds, ns in moments
-            )
+
+# -- curves, side by side --------------------------------------------------------------------------
+
+
+def best_by(curve: Curve, axis: int, limit: float) -> float | None:
+    """The best latency (ns) up to a limit of candidates or seconds.
+
+    >>> curve = ((0, 0.0, 90.0), (7, 0.2, 60.0), (40, 1.5, 50.0))
+    >>> best_by(curve, CANDIDATES, 10), best_by(curve, SECONDS, 2.0)
+    (60.0, 50.0)
+    """
+    return min((moment[2] for moment in curve if moment[axis] <= limit), default=None)
+
+
+def curve_lines(curves: Mapping[str, Curve], candidates: int, seconds: float) -> Iterator[str]:
+    """A column per search, a row per power of ten of candidates and of seconds, up to the end."""
+    yield _row("best so far, µs, at", [*curves])
+    for limit in _moments(FEWEST, candidates):
+        yield _row(f"{limit:,.0f} candidates", _cells(curves, CANDIDATES, limit))
+    for limit in _moments(SOONEST, seconds):
+        yield _row(f"{limit:g} s", _cells(curves, SECONDS, limit))
+
+
+def _moments(first: int, end: float) -> list[float]:
+    """Powers of ten below the end, and the end."""
+    last = ceil(log10(end)) if end > 0 else first
+    return [10.0**exponent for exponent in range(first, last)] + [end] * (end > 0)
+
+
+def _cells(curves: Mapping[str, Curve], axis: int, limit: float) -> list[str]:
+    found = (best_by(curve, axis, limit) for curve in curves.values())
+    return ["none" if ns is None else f"{ns / 1e3:,.2f}" for ns in found]
+
+
+def _row(name: str, cells: list[str]) -> str:
+    return f"{name:>20}" + "".join(f"{cell:>14}" for cell in cells)

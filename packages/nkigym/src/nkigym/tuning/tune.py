@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isclose
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,6 +42,7 @@ def tune(
     engines: Sequence[str] | None = None,
     start: str = "generated",
     settings: Settings | None = None,
+    compare: Sequence[str] = (),
     store: str | Path | ResultStore | None = None,
     watcher: Watcher | None = None,
 ) -> Tuned:
@@ -51,7 +53,8 @@ def tune(
     (of these two, the other where one does not exist), or the "best", the faster of the two.
     budget: time ("60s") or candidates (1000). With candidates the search finds the same each time;
     with a time, `report.candidates` is the number that finds the same. Proving the winner comes on
-    top. store: a file that keeps results, and whose latencies are reused; or an open store.
+    top. compare: strategies that search with the same budget beside it, for their curves in the
+    report. store: a file that keeps results, and whose latencies are reused; or an open store.
 
     Raises BudgetError, ConstraintError, EmptySpaceError, StoreError; what the generator raises for
     functions without either kernel; VerificationError, which is a bug of nkigym.
@@ -59,7 +62,9 @@ def tune(
     spent = budget if isinstance(budget, Budget) else parse_budget(str(budget))
     constraints = Constraints(min_depth, max_depth)
     plan = Plan(strategy, spent, seed, constraints, settings or Settings())
-    asked = tuning_task(function, specs, target, nki, engines, start)
+    others = {name: Plan(name, spent, seed, constraints) for name in compare}
+    made = partial(tuning_task, function, specs, target, nki, engines, start)
+    asked = made()
     space = asked.space
     if store is None:
         outcome, kept = search(space, plan, watcher=watcher), None
@@ -74,6 +79,7 @@ def tune(
                 opened.path, space.latency_ns(outcome.best.state), outcome.report.best_ns
             )
             kept.close(outcome.report)
+    compared = {name: search(made().space, other).report.curve for name, other in others.items()}
     schedule = tuple(space.write_step(step) for step in outcome.best.schedule())
     winner = asked.kernel(outcome.best.state)
     rooflines = Rooflines(asked.root.target, asked.root.nki)
@@ -82,7 +88,7 @@ def tune(
         winner,
         emit(winner),
         schedule,
-        outcome.report,
+        replace(outcome.report, compared=compared),
         asked.verify_winner(outcome.best.state, schedule),
         rooflines.of(winner),
         rooflines.of(asked.root),
