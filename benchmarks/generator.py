@@ -50,6 +50,12 @@ HEAD = (
     "| PSUM banks | trace to source, CPU s | |"
 )
 
+COLUMNS = (
+    "workload", "instructions", "at most", "least", "public", "HBM MiB", "at most", "least",
+    "public", "predicted µs",
+)  # fmt: skip
+"""Of the documentation's table."""
+
 
 def compiled(workload: Workload) -> nkigen_lite.Compiled:
     """The workload's kernel."""
@@ -93,10 +99,7 @@ def public(names: list[str]) -> dict[str, str]:
 
 def page(peer: dict[str, str]) -> str:
     """The table of the documentation: no times, the public package's figures where known."""
-    lines = [
-        "| workload | instructions | at most | least | public | HBM MiB | at most | least | public "
-        "| predicted µs |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]  # fmt: skip
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---|" + "---:|" * (len(COLUMNS) - 1)]
     for workload in WORKLOADS:
         stats = compiled(workload).stats
         theirs = peer.get(workload.name, "–, –").split(", ")
@@ -107,6 +110,12 @@ def page(peer: dict[str, str]) -> str:
         )  # fmt: skip
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
+
+
+def known(file: Path) -> dict[str, str]:
+    """The public package's figures in the page's table."""
+    rows = (line.split(" | ") for line in file.read_text(encoding="utf-8").splitlines())
+    return {r[0].removeprefix("| "): f"{r[4]}, {r[8]}" for r in rows if len(r) == len(COLUMNS)}
 
 
 def write(file: Path, table: str) -> None:
@@ -149,7 +158,7 @@ def main(arguments: list[str]) -> None:
         return
     if "--write" in arguments:
         file = Path(arguments[arguments.index("--write") + 1])
-        write(file, page(public([])))
+        write(file, page(public([]) or known(file)))
         return
     names = arguments
     peer = public(names)

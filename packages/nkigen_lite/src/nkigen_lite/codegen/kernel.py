@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -119,33 +119,86 @@ class _Way:
 _ROWS = (_Way(name="reductions after the last tile"), _Way(False, name="reductions of rows"))
 
 
+@dataclass(slots=True)
+class _Made:
+    """A plan's kernel, written in this way, and its predicted time, known where it is compared."""
+
+    way: _Way
+    plan: Plan
+    kernel: _Kernel
+    program: Program
+
+    @property
+    def us(self) -> float:
+        return time_of(self.program)
+
+
+class _Maker:
+    """Makes the kernels of a graph that are compared; what was timed once is `known`."""
+
+    def __init__(self, graph: Graph, target: str, nki: str, in_place: bool) -> None:
+        self.graph, self.target, self.nki, self.in_place = graph, target, nki, in_place
+        self.known: dict[str, float] = {}
+
+    def make(self, way: _Way, forced: Mapping[int, str] | None = None) -> _Made:
+        plan = plan_groups(self.graph, resolve_target(self.target), way.across)
+        writer = Writer(self.graph.name, self.target, self.nki, self.known)
+        writer.forced.update(forced or {})
+        kernel = _Kernel(plan, writer, way.strips, self.in_place)
+        return _Made(way, plan, kernel, kernel.program())
+
+    def refined(self, made: _Made) -> _Made:
+        """The kernel, or a faster one: of candidates that take nearly the same time by themselves
+        the one that is predicted fastest between the other parts."""
+        near = [(n, c) for n, names in enumerate(made.kernel.writer.choices) for c in names]
+        if not near:
+            return made
+        best_us = made.us
+        for number, name in near[-MOST_TRIALS:]:
+            try:
+                other = self.make(made.way, {**made.kernel.writer.forced, number: name})
+            except CodegenError:
+                continue
+            us = other.us
+            if us < best_us:
+                made, best_us = other, us
+        return made
+
+
+MOST_TRIALS = 4
+"""Kernels that are written again with another candidate, at most: of the last parts."""
+
+
 def _fastest_plan(graph: Graph, target: str, nki: str, in_place: bool) -> tuple[Program, Plan]:
     """The way that is predicted fastest, where there are several."""
-    found: list[tuple[_Way, Program, Plan]] = []
+    maker = _Maker(graph, target, nki, in_place)
+    found: list[_Made] = []
     rejected: list[CodegenError] = []
-    known: dict[str, float] = {}
     waiting = list(_ROWS if keeps_inner_axes(graph) else (_Way(),))
     while waiting:
         way = waiting.pop(0)
         try:
-            plan = plan_groups(graph, resolve_target(target), way.across)
-            kernel = _Kernel(plan, Writer(graph.name, target, nki, known), way.strips, in_place)
-            found.append((way, kernel.program(), plan))
+            found.append(maker.make(way))
         except CodegenError as why:
             rejected.append(why)
             continue
-        if kernel.has_small_batches:
+        if found[-1].kernel.has_small_batches:
             waiting.append(way.without_strips())
     if not found:
         raise rejected[0]
     if len(found) == 1:
-        return found[0][1:]
-    times = [time_of(program) for _, program, _ in found]
+        made = maker.refined(found[0])
+        return made.program, made.plan
+    times = [each.us for each in found]
     best = times.index(min(times))
-    way, program, plan = found[best]
-    others = (f"{w.name}: {t:.1f} us" for (w, *_), t in zip(found, times, strict=True) if w != way)
-    plan.notes.append(f"{way.name}: {times[best]:.1f} us (not {'; '.join(others)})")
-    return program, plan
+    others = (
+        f"{m.way.name}: {t:.1f} us"
+        for m, t in zip(found, times, strict=True)
+        if m is not found[best]
+    )
+    made = maker.refined(found[best])
+    made.plan.notes.append(f"{made.way.name}: {times[best]:.1f} us (not {'; '.join(others)})")
+    return made.program, made.plan
 
 
 def returned(graph: Graph) -> tuple[str, ...]:

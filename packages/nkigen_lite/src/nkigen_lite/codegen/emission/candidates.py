@@ -29,6 +29,34 @@ def fastest(writer: Writer, candidates: Sequence[Candidate], known_as: str | Non
     instructions that it cannot be the fastest is not played.
     Raises the first candidate's CodegenError if all do.
     """
+    with writer.choice() as forced:
+        written = _written(writer, candidates)
+    times: dict[str, float] = {}
+    for each in sorted(written, key=lambda w: w.instructions):
+        if len(candidates) == 1 or each.least_us > min(times.values(), default=inf):
+            continue
+        text = f"{known_as}, {each.name}" if known_as else None
+        times[each.name] = predicted_us(writer, each.statements, text)
+    order = sorted(written, key=lambda w: (w.name != forced, times.get(w.name, inf)))
+    best = order[0]
+    writer.go_back(best.after)
+    if forced is not None:
+        most = NEAR * times.get(best.name, 0.0)
+        writer.choices.append([w.name for w in order[1:] if times.get(w.name, inf) <= most])
+    others = "; ".join(
+        f"{w.name}: {times[w.name]:.1f} us" if w.name in times
+        else f"{w.name}: {w.instructions:,} instructions"
+        for w in written if w is not best
+    )  # fmt: skip
+    return f"{best.name}: {times[best.name]:.1f} us (not {others})" if others else best.name
+
+
+NEAR = 1.1
+"""Times the time of the fastest candidate up to which another may be faster in its kernel."""
+
+
+def _written(writer: Writer, candidates: Sequence[Candidate]) -> list[_Written]:
+    """The candidates that can be written; the writer is as before."""
     before, written, rejected = writer.mark(), [], []
     for candidate in candidates:
         try:
@@ -40,20 +68,7 @@ def fastest(writer: Writer, candidates: Sequence[Candidate], known_as: str | Non
         writer.go_back(before)
     if not written:
         raise rejected[0]
-    times: dict[str, float] = {}
-    for each in sorted(written, key=lambda w: w.instructions):
-        if len(candidates) == 1 or each.least_us > min(times.values(), default=inf):
-            continue
-        text = f"{known_as}, {each.name}" if known_as else None
-        times[each.name] = predicted_us(writer, each.statements, text)
-    best = min(written, key=lambda w: times.get(w.name, inf))
-    writer.go_back(best.after)
-    others = "; ".join(
-        f"{w.name}: {times[w.name]:.1f} us" if w.name in times
-        else f"{w.name}: {w.instructions:,} instructions"
-        for w in written if w is not best
-    )  # fmt: skip
-    return f"{best.name}: {times[best.name]:.1f} us (not {others})" if others else best.name
+    return written
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,11 @@ class Writer:
         self.name, self.target, self.nki = name, target, nki
         self.times: dict[str, float] = {} if times is None else times
         """Predicted microseconds by the text of a program: what was tried once is known."""
+        self.forced: dict[int, str] = {}
+        """Candidates to take, by the number of the choice; others are chosen by their own time."""
+        self.choices: list[list[str]] = []
+        """For every choice, the candidates that take little more time than the one taken."""
+        self._is_choosing = False
         self.parameters: list[Buffer] = []
         self.buffers: dict[str, Buffer] = {}
         self._blocks: list[list[Statement]] = [[]]
@@ -118,6 +123,18 @@ class Writer:
         for part, partitions, rows in row_parts(size, each):
             with self.loop(name, part.tiles) as t:
                 yield t * part.size + part.start, partitions, rows
+
+    @contextmanager
+    def choice(self) -> Iterator[str | None]:
+        """Around the candidates of a choice: the one to take, "" for any; None inside another."""
+        if self._is_choosing:
+            yield None
+            return
+        self._is_choosing = True
+        try:
+            yield self.forced.get(len(self.choices), "")
+        finally:
+            self._is_choosing = False
 
     def mark(self) -> Mark:
         """Where the program is now; `go_back` makes it so again."""
