@@ -48,10 +48,9 @@ def test_a_remark_belongs_to_one_operation_of_several_in_a_line(tileiras):
     made = emit(found.described, found.kernel, found.kept)
     remarks = tileiras.compile_bytecode(bytecode.write(made), "sm_90").remarks
     said = {}
-    for operation, remark in tileiras.by_operation(made, remarks):
-        name, number = operation.split()
-        said.setdefault((name, int(number)), []).append(f"{remark.name} {remark.text}")
-    loads = [" ".join(said[place]) for place in sorted(said) if place[0] == "load_view_tko"]
+    for name, number, remark in tileiras.by_operation(made, remarks):
+        said.setdefault((number, name), []).append(f"{remark.name} {remark.text}")
+    loads = [" ".join(said[place]) for place in sorted(said) if place[1] == "load_view_tko"]
 
     assert len(loads) == 2, said
     assert "TMA Load" in loads[0] and "base pointer not 16-byte aligned" in loads[1]

@@ -148,17 +148,17 @@ def remarks_of(yaml: str) -> tuple[Remark, ...]:
     return tuple(found)
 
 
-def by_operation(module: Module, remarks: Sequence[Remark]) -> Iterator[tuple[str, Remark]]:
-    """Each remark with the operation that has its debug location: `load_view_tko 12`, the number
-    counting the operations of the function as `emit` does, or the function's name for none."""
+def by_operation(module: Module, remarks: Sequence[Remark]) -> Iterator[tuple[str, int, Remark]]:
+    """Each remark with the operation that has its debug location: name and number, as `emit` counts
+    the operations of a function; number 0 for the function itself."""
     at = {
-        (op.place.line, op.place.column): f"{op.name} {op.place.column}"
+        (op.place.line, op.place.column): (op.name, op.place.column)
         for function in module.functions
         for op in function.body.walk()
         if op.place
     }
     name = module.functions[0].name if module.functions else ""
-    return ((at.get((remark.line, remark.column), name), remark) for remark in remarks)
+    return ((*at.get((found.line, found.column), (name, 0)), found) for found in remarks)
 
 
 def statistics(cubin: bytes) -> Statistics:

@@ -268,7 +268,7 @@ def compiled(found: Candidate, target: str, limit: float) -> tuple[Result, bytes
     except compiler.CompilerError as wrong:
         return Result(found.key, monotonic() - began, error=str(wrong)), b""
     of_operations = compiler.by_operation(bytecode.read(found.data), made.remarks)
-    remarks = tuple(f"{operation}: {r.name}: {r.text}" for operation, r in of_operations)
+    remarks = tuple(f"{op} {number}: {r.name}: {r.text}" for op, number, r in of_operations)
     return Result(
         found.key, made.seconds, counts.registers, counts.shared_bytes, counts.barriers,
         counts.total, remarks,
