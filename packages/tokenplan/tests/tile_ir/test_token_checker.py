@@ -6,17 +6,59 @@ from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.random_kernels import random_kernel
 
 from nki_dtypes import bfloat16
+from tokenplan.checker.tile_accesses import runs_of_box, runs_of_elements
 from tokenplan.checker.tile_blocks import Execution, ExecutionError
 from tokenplan.tile_ir import TileKernel, bytecode, emit, orders_of, total_orders
+from tokenplan.tile_ir.bytecode.building import BodyBuilder
+from tokenplan.tile_ir.bytecode.types import TOKEN, pointer, tile
 
+SEED = 27
 QUICK, ALL = 250, 10_000
 
 
-def executed(found, orders):
+def executed(found, orders, footprints_only=True):
     """The block that the decoded bytecode of these orders describes, run on zeros."""
     module = bytecode.read(bytecode.write(emit(found.described, found.kernel, orders)))
     arrays = [np.zeros(array.shape, np.float32) for array in found.described.arrays]
-    return Execution(arrays).run(module.functions[0])
+    return Execution(arrays, footprints_only=footprints_only).run(module.functions[0])
+
+
+def test_runs_are_the_bytes_of_all_elements():
+    rng = np.random.default_rng(SEED)
+    for _ in range(200):
+        dims = [(int(n), int(s) * 4) for n, s in rng.integers(1, 9, (rng.integers(1, 4), 2))]
+        elements = 64 + sum(np.indices([n for n, _ in dims]) * np.reshape(
+            [s for _, s in dims], (-1, *[1] * len(dims))))  # fmt: skip
+        every = {byte + n for byte in elements.ravel().tolist() for n in range(4)}
+        for found in (runs_of_box(64, dims, 4), runs_of_elements(elements, 4)):
+            assert sorted(every) == [b for a, end in found.tolist() for b in range(a, end)], dims
+            assert (found[1:, 0] > found[:-1, 1]).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_footprints_alone_are_those_of_the_values(seed):
+    found = orders_of(random_kernel(seed).described())
+    both = [executed(found, found.kept, alone).accesses for alone in (True, False)]
+
+    for a, b in zip(*both, strict=True):
+        assert (a.name, a.before, a.runs.tolist()) == (b.name, b.before, b.runs.tolist())
+
+
+def test_an_address_that_depends_on_loaded_values_needs_the_values():
+    body = BodyBuilder()
+    (pointer_in,) = parameters = body.values([tile(pointer("i32"))])
+    (at, token) = (tile("i32"), TOKEN)
+    first = {"order": "weak"}
+    loaded, _ = body.add("load_ptr_tko", (at, token), first, source=pointer_in)
+    moved = body.one("offset", pointer_in.type, pointers=pointer_in, offsets=loaded)
+    body.add("load_ptr_tko", (at, token), first, source=moved)
+    body.add("return", ())
+    function = bytecode.Function("indirect", bytecode.Block(parameters, tuple(body.operations)))
+    arrays = [np.array([2, 0, 7], np.int32)]
+
+    assert Execution(arrays).run(function).accesses[1].runs.tolist() == [[8, 12]]
+    with pytest.raises(ExecutionError, match="source of load_ptr_tko depends on values of arrays"):
+        Execution(arrays, footprints_only=True).run(function)
 
 
 def lost(seed: int) -> list[str]:

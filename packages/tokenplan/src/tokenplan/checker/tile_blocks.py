@@ -7,44 +7,38 @@ are NumPy arrays, pointers byte addresses, tokens sets of accesses (as bits) tha
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 import numpy as np
 
+from tokenplan.checker.tile_accesses import (
+    NO_BYTES,
+    SPACING,
+    TileAccess,
+    lost_orders,
+    runs_of_box,
+    runs_of_elements,
+)
+from tokenplan.checker.tile_arithmetic import ARITHMETIC
+
 _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
            "f16": np.float16, "f32": np.float32, "tf32": np.float32, "f64": np.float64,
            "ptr": np.int64}  # fmt: skip
-_SPACING = 1 << 40
-"""Bytes from the start of one parameter to the next."""
 _PADDING = {None: 0, "zero": 0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf,
             "neg_inf": -np.inf}  # fmt: skip
 _DYNAMIC = -(2**63)
 MOST_STEPS = 200_000
+_UNKNOWN = object()
+"""A value that is not calculated."""
+_DATA = {"load_view_tko": (), "load_ptr_tko": ("padding",), "store_view_tko": ("tile",),
+         "store_ptr_tko": ("value",), "for": ("inits",)}  # fmt: skip
+"""Operands that may be unknown, of operations that have an effect."""
 
 
 class ExecutionError(Exception):
     """The function has an operation that is not supported here, or leaves its arrays."""
-
-
-@dataclass(frozen=True, slots=True)
-class TileAccess:
-    """One executed load or store."""
-
-    name: str
-    line: int
-    writes: bool
-    order: str
-    bytes: np.ndarray = field(repr=False)
-    """Addresses of all its bytes, sorted."""
-    before: int
-    """Accesses that are complete when it starts, as bits."""
-
-    def __str__(self) -> str:
-        return f"{self.name} (line {self.line})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +61,11 @@ class _View:
 
 @dataclass
 class Execution:
-    """A block that runs on arrays, which it changes; `block` is its place in the grid."""
+    """A block that runs on arrays, which it changes; `block` is its place in the grid.
+
+    footprints_only: neither what is loaded nor numbers that are not integers are calculated, and
+    the arrays stay as they are. ExecutionError where an address or a condition depends on them.
+    """
 
     arrays: Sequence[np.ndarray]
     block: tuple[int, int, int] = (0, 0, 0)
@@ -76,19 +74,21 @@ class Execution:
     values: dict[Any, Any] = field(default_factory=dict)
     accesses: list[TileAccess] = field(default_factory=list)
     steps: int = 0
+    footprints_only: bool = False
 
     def run(self, function: Any, scalars: Sequence[int] = ()) -> Execution:
         """Executes the body; parameters that are pointers are the arrays, others the scalars."""
         numbers, n = iter(scalars), 0
         for parameter in function.body.arguments:
             if parameter.type["element"].kind == "ptr":
-                self.values[parameter] = np.int64(n * _SPACING)
+                self.values[parameter] = np.int64(n * SPACING)
                 n += 1
             else:
                 self.values[parameter] = np.asarray(
                     next(numbers), self.dtype(parameter.type["element"])
                 )
-        self._block(function.body)
+        with np.errstate(all="ignore"):
+            self._block(function.body)
         return self
 
     def _block(self, block: Any) -> list[Any]:
@@ -99,13 +99,29 @@ class Execution:
                 raise ExecutionError(f"more than {MOST_STEPS} operations are executed")
             if op.name in ("continue", "yield", "return"):
                 return [self.values[v] for v in op.operands["values"]]
-            known = _OPERATIONS.get(op.name)
-            if known is None:
-                raise ExecutionError(f"{op.name} is not supported by the checker")
-            results = known(self, op)
-            for value, found in zip(op.results, results, strict=True):
-                self.values[value] = found
+            self.values.update(zip(op.results, self._results(op), strict=True))
         return []
+
+    def _results(self, op: Any) -> Sequence[Any]:
+        known = _OPERATIONS.get(op.name)
+        if known is None:
+            raise ExecutionError(f"{op.name} is not supported by the checker")
+        if self.footprints_only:
+            missing = self._unknown(op)
+            if missing and op.name in (*_DATA, "if") and missing not in _DATA.get(op.name, ()):
+                raise ExecutionError(f"the {missing} of {op.name} depends on values of arrays")
+            if (missing and op.name not in _DATA) or _is_fraction(op):
+                return [_UNKNOWN] * len(op.results)
+        return known(self, op)
+
+    def _unknown(self, op: Any) -> str | None:
+        """An operand without a value; the last of several."""
+        found = None
+        for name, values in op.operands.items():
+            for value in values:
+                if self.values[value] is _UNKNOWN:
+                    found = name
+        return found
 
     def dtype(self, element: Any) -> Any:
         found = _DTYPES.get(element.kind) or self.dtypes.get(element.kind)
@@ -123,28 +139,23 @@ class Execution:
 
     # -- memory -----------------------------------------------------------------------------------
 
-    def transfer(self, op: Any, addresses: np.ndarray, inside: np.ndarray, dtype: Any) -> int:
-        """Notes an access to the elements at these addresses that are inside; its number."""
-        size = np.dtype(dtype).itemsize
-        starts = np.unique(addresses[inside])
-        touched = np.unique((starts[:, None] + np.arange(size)).reshape(-1))
+    def transfer(self, op: Any, runs: np.ndarray) -> int:
+        """Notes an access to these runs of bytes; the accesses that its token stands for."""
         writes = op.name.startswith("store")
         before = self.value(op, "token") or 0
         line = op.place.line if op.place else 0
-        found = TileAccess(op.name, line, writes, op.attributes["order"], touched, before)
+        found = TileAccess(op.name, line, writes, op.attributes["order"], runs, before)
+        owner, end = found.bounds[0] // SPACING, found.bounds[1]
+        if not 0 <= owner < len(self.arrays) or end - owner * SPACING > self.arrays[owner].nbytes:
+            raise ExecutionError(f"{found} leaves parameter {owner}")
         self.accesses.append(found)
         return before | 1 << len(self.accesses) - 1
 
     def elements(self, addresses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The array that contains the addresses, and indices of its elements."""
-        owner = int(addresses.flat[0] // _SPACING) if addresses.size else 0
-        if owner not in range(len(self.arrays)):
-            raise ExecutionError("an access leaves every array")
+        owner = int(addresses.flat[0] // SPACING) if addresses.size else 0
         array = self.arrays[owner].reshape(-1)
-        index = (addresses - owner * _SPACING) // array.itemsize
-        if addresses.size and not 0 <= index.min() <= index.max() < array.size:
-            raise ExecutionError(f"an access leaves parameter {owner}")
-        return array, index
+        return array, (addresses - owner * SPACING) // array.itemsize
 
     def read(self, addresses: np.ndarray, inside: np.ndarray, fill: Any, dtype: Any) -> np.ndarray:
         found = np.full(addresses.shape, fill, dtype)
@@ -156,35 +167,15 @@ class Execution:
         array, index = self.elements(addresses[inside])
         array[index] = value[inside]
 
-    # -- what came of it --------------------------------------------------------------------------
-
     def lost(self, may_alias: Sequence[tuple[int, int]] = ()) -> Iterator[str]:
         """Every two accesses whose order matters and that no token orders."""
-        shared = {frozenset(pair) for pair in may_alias}
-        for late, after in enumerate(self.accesses):
-            for early in range(late):
-                before = self.accesses[early]
-                if after.before >> early & 1:
-                    continue
-                why = _reason(before, after, shared)
-                if why:
-                    yield f"{before} and {after} {why}, and no token orders them"
+        return lost_orders(self.accesses, may_alias)
 
 
-def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) -> str | None:
-    if before.order in ("acquire", "acq_rel") or after.order in ("release", "acq_rel"):
-        return "are ordered by acquire or release"
-    if not (before.writes or after.writes) or not before.bytes.size or not after.bytes.size:
-        return None
-    return _overlap(before.bytes, after.bytes, shared)
-
-
-def _overlap(a: np.ndarray, b: np.ndarray, shared: set[frozenset[int]]) -> str | None:
-    one, other = int(a[0] // _SPACING), int(b[0] // _SPACING)
-    if frozenset((one, other)) in shared:
-        return f"touch parameters {one} and {other}, which may share bytes"
-    both = np.intersect1d(a, b, assume_unique=True) if a[0] <= b[-1] and b[0] <= a[-1] else a[:0]
-    return f"share byte {int(both[0] % _SPACING)} of parameter {one}" if both.size else None
+def _is_fraction(op: Any) -> bool:
+    """Whether it makes numbers that are not integers, and nothing else."""
+    kinds = [value.type for value in op.results]
+    return op.name == "constant" and kinds[0]["element"].kind[0] in "fbt"
 
 
 # -- views -----------------------------------------------------------------------------------------
@@ -207,6 +198,24 @@ def _grid(run: Execution, op: Any, view: _View) -> tuple[np.ndarray, np.ndarray]
     return np.broadcast_to(tensor.base + total * size, view.tile), inside
 
 
+def _runs(run: Execution, op: Any, view: _View) -> np.ndarray:
+    """The bytes of a tile of a view, without the elements themselves where it is a box."""
+    size, tensor = np.dtype(view.tensor.dtype).itemsize, view.tensor
+    if view.sparse is not None:
+        addresses, inside = _grid(run, op, view)
+        return runs_of_elements(addresses[inside], size)
+    first, dims = tensor.base, []
+    for at, index in enumerate(run.all(op, "index")):
+        dim, start = view.dims[at], int(index) * view.steps[at]
+        low, high = max(start, 0), min(start + view.tile[at], tensor.shape[dim])
+        if low >= high:
+            return NO_BYTES
+        stride = tensor.strides[dim] * size
+        first += low * stride
+        dims.append((high - low, stride))
+    return runs_of_box(first, dims, size)
+
+
 def _make_tensor(run: Execution, op: Any) -> list[Any]:
     kind = op.results[0].type
     shapes, strides = iter(run.all(op, "shape")), iter(run.all(op, "strides"))
@@ -226,17 +235,19 @@ def _make_view(run: Execution, op: Any) -> list[Any]:
 
 def _load_view(run: Execution, op: Any) -> list[Any]:
     view = run.value(op, "view")
+    done = run.transfer(op, _runs(run, op, view))
+    if run.footprints_only:
+        return [_UNKNOWN, done]
     addresses, inside = _grid(run, op, view)
-    fill = _PADDING[view.padding]
-    found = run.read(addresses, inside, fill, view.tensor.dtype)
-    return [found, run.transfer(op, addresses, inside, view.tensor.dtype)]
+    return [run.read(addresses, inside, _PADDING[view.padding], view.tensor.dtype), done]
 
 
 def _store_view(run: Execution, op: Any) -> list[Any]:
     view = run.value(op, "view")
-    addresses, inside = _grid(run, op, view)
-    run.write(addresses, inside, run.value(op, "tile"))
-    return [run.transfer(op, addresses, inside, view.tensor.dtype)]
+    done = run.transfer(op, _runs(run, op, view))
+    if not run.footprints_only:
+        run.write(*_grid(run, op, view), run.value(op, "tile"))
+    return [done]
 
 
 def _pointers(run: Execution, op: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -246,16 +257,22 @@ def _pointers(run: Execution, op: Any, name: str) -> tuple[np.ndarray, np.ndarra
 
 
 def _load_pointers(run: Execution, op: Any) -> list[Any]:
-    (addresses, inside), dtype = _pointers(run, op, "source"), _dtype(run, op)
+    addresses, inside = _pointers(run, op, "source")
+    dtype = run.dtype(op.results[0].type["element"])
+    done = run.transfer(op, runs_of_elements(addresses[inside], np.dtype(dtype).itemsize))
+    if run.footprints_only:
+        return [_UNKNOWN, done]
     fill = run.value(op, "padding")
-    found = run.read(addresses, inside, 0 if fill is None else fill.flat[0], dtype)
-    return [found, run.transfer(op, addresses, inside, dtype)]
+    return [run.read(addresses, inside, 0 if fill is None else fill.flat[0], dtype), done]
 
 
 def _store_pointers(run: Execution, op: Any) -> list[Any]:
-    (addresses, inside), value = _pointers(run, op, "pointers"), np.asarray(run.value(op, "value"))
-    run.write(addresses, inside, value)
-    return [run.transfer(op, addresses, inside, value.dtype)]
+    addresses, inside = _pointers(run, op, "pointers")
+    size = run.dtype(op.operands["pointers"][0].type["element"]["pointee"])
+    done = run.transfer(op, runs_of_elements(addresses[inside], np.dtype(size).itemsize))
+    if not run.footprints_only:
+        run.write(addresses, inside, np.asarray(run.value(op, "value")))
+    return [done]
 
 
 def _offset(run: Execution, op: Any) -> list[Any]:
@@ -294,53 +311,7 @@ def _reduce(run: Execution, op: Any) -> list[Any]:
     return total
 
 
-# -- arithmetic ------------------------------------------------------------------------------------
-
-
-def _dtype(run: Execution, op: Any) -> Any:
-    return run.dtype(op.results[0].type["element"])
-
-
-def _lanes(calculate: Callable[..., Any], *names: str) -> Callable[[Execution, Any], list[Any]]:
-    def execute(run: Execution, op: Any) -> list[Any]:
-        with np.errstate(all="ignore"):
-            found = calculate(*(run.value(op, name) for name in names))
-            return [np.asarray(found).astype(_dtype(run, op))]
-
-    return execute
-
-
-def _shaped(calculate: Callable[[np.ndarray, tuple[int, ...]], Any]) -> Callable[..., list[Any]]:
-    def execute(run: Execution, op: Any) -> list[Any]:
-        return [calculate(np.asarray(run.value(op, "source")), op.results[0].type["shape"])]
-
-    return execute
-
-
-def _constant(run: Execution, op: Any) -> list[Any]:
-    kind = op.results[0].type
-    shape, data = kind["shape"], np.frombuffer(op.attributes["value"], np.uint8)
-    if kind["element"].kind == "i1":
-        return [np.full(shape, bool(data[0]))]
-    found = data.view(_dtype(run, op))
-    return [np.full(shape, found[0]) if found.size != prod(shape) else found.reshape(shape)]
-
-
-def _mma(run: Execution, op: Any) -> list[Any]:
-    a, b, acc = (np.asarray(run.value(op, n)).astype(np.float32) for n in ("lhs", "rhs", "acc"))
-    return [(a @ b + acc).astype(_dtype(run, op))]
-
-
-def _compare(run: Execution, op: Any) -> list[Any]:
-    compare = getattr(operator, op.attributes["comparison"])
-    return [np.asarray(compare(run.value(op, "lhs"), run.value(op, "rhs")))]
-
-
-def _divide(run: Execution, op: Any) -> list[Any]:
-    lhs, rhs = run.value(op, "lhs"), run.value(op, "rhs")
-    found = {"negative_inf": lhs // rhs, "positive_inf": -(-lhs // rhs)}.get(
-        op.attributes["rounding"], np.trunc(np.true_divide(lhs, rhs)))  # fmt: skip
-    return [np.asarray(found).astype(_dtype(run, op))]
+# -- tokens and shapes -----------------------------------------------------------------------------
 
 
 def _tensor_shape(run: Execution, op: Any) -> list[Any]:
@@ -354,14 +325,6 @@ def _index_space(run: Execution, op: Any) -> list[Any]:
     return [np.asarray(-(-view.tensor.shape[d] // step), np.int32) for d, step in dims]
 
 
-def _iota(run: Execution, op: Any) -> list[Any]:
-    return [np.arange(prod(op.results[0].type["shape"]), dtype=_dtype(run, op))]
-
-
-def _permute(run: Execution, op: Any) -> list[Any]:
-    return [np.transpose(run.value(op, "source"), op.attributes["permutation"])]
-
-
 def _join(run: Execution, op: Any) -> list[Any]:
     total = 0
     for token in run.all(op, "tokens"):
@@ -369,28 +332,9 @@ def _join(run: Execution, op: Any) -> list[Any]:
     return [total]
 
 
-_TWO: Mapping[str, Callable[..., Any]] = {
-    "addi": np.add, "subi": np.subtract, "muli": np.multiply, "andi": np.bitwise_and,
-    "ori": np.bitwise_or, "xori": np.bitwise_xor, "shli": np.left_shift, "shri": np.right_shift,
-    "mini": np.minimum, "maxi": np.maximum, "remi": np.fmod, "addf": np.add, "subf": np.subtract,
-    "mulf": np.multiply, "divf": np.divide, "maxf": np.fmax, "minf": np.fmin,
-}  # fmt: skip
-_ONE: Mapping[str, Callable[..., Any]] = {
-    "exp": np.exp, "exp2": np.exp2, "sqrt": np.sqrt, "negf": np.negative, "absf": np.abs,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "ftof": np.asarray, "itof": np.asarray, "exti": np.asarray,
-    "trunci": np.asarray, "ftoi": np.trunc, "negi": np.negative, "log": np.log, "log2": np.log2,
-    "tanh": np.tanh,
-}  # fmt: skip
-_OPERATIONS: dict[str, Callable[[Execution, Any], list[Any]]] = {
-    **{name: _lanes(calculate, "lhs", "rhs") for name, calculate in _TWO.items()},
-    **{name: _lanes(calculate, "source") for name, calculate in _ONE.items()},
-    "select": _lanes(np.where, "condition", "if_true", "if_false"),
-    "fma": _lanes(lambda a, b, c: a * b + c, "lhs", "rhs", "acc"),
-    "reshape": _shaped(np.reshape), "broadcast": _shaped(np.broadcast_to),
-    "permute": _permute,
-    "assume": lambda run, op: [run.value(op, "value")],
-    "constant": _constant, "iota": _iota, "mmaf": _mma, "cmpi": _compare, "cmpf": _compare,
-    "divi": _divide, "make_tensor_view": _make_tensor, "make_partition_view": _make_view,
+_OPERATIONS: dict[str, Callable[[Execution, Any], list[Any]]] = ARITHMETIC | {
+    "make_tensor_view": _make_tensor,
+    "make_partition_view": _make_view,
     "make_strided_view": _make_view, "make_gather_scatter_view": _make_view,
     "load_view_tko": _load_view, "store_view_tko": _store_view, "load_ptr_tko": _load_pointers,
     "store_ptr_tko": _store_pointers, "offset": _offset, "for": _for, "if": _if, "reduce": _reduce,

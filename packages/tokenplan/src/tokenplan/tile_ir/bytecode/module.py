@@ -21,6 +21,9 @@ class Value:
     number: int
     type: Type
 
+    def __hash__(self) -> int:
+        return self.number  # types of views are deep, and values are keys everywhere
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:

@@ -1,0 +1,110 @@
+"""Executed loads and stores of a tile block: their bytes, and which of them no token orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+SPACING = 1 << 40
+"""Bytes from the start of one parameter to the next."""
+NO_BYTES = np.zeros((0, 2), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class TileAccess:
+    """One executed load or store."""
+
+    name: str
+    line: int
+    writes: bool
+    order: str
+    runs: np.ndarray = field(repr=False)
+    """(n, 2): first byte and end of each run of bytes, sorted and disjoint."""
+    before: int
+    """Accesses that are complete when it starts, as bits."""
+
+    def __str__(self) -> str:
+        return f"{self.name} (line {self.line})"
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The first byte and the end of the last; equal for no byte."""
+        return (int(self.runs[0, 0]), int(self.runs[-1, 1])) if len(self.runs) else (0, 0)
+
+
+def runs_of_box(first: int, dims: Iterable[tuple[int, int]], width: int) -> np.ndarray:
+    """The runs of elements of `width` bytes at first + Σ stride · index, dims being (count, stride)
+    in bytes."""
+    starts = np.asarray([first])
+    for count, stride in sorted(dims, key=lambda dim: dim[1]):
+        if stride == width and len(starts) == 1:
+            width *= count
+        elif count > 1:
+            starts = (starts[:, None] + np.arange(count) * stride).reshape(-1)
+    return (
+        _merged(np.unique(starts), width) if len(starts) > 1 else starts + np.asarray([[0, width]])
+    )
+
+
+def runs_of_elements(addresses: np.ndarray, width: int) -> np.ndarray:
+    """The runs of elements of `width` bytes at these addresses."""
+    return _merged(np.unique(addresses), width) if addresses.size else NO_BYTES
+
+
+def _merged(starts: np.ndarray, width: int) -> np.ndarray:
+    """Runs of this width from sorted starts, those that touch as one."""
+    cuts = np.flatnonzero(np.diff(starts) > width) + 1
+    first = starts[np.concatenate(([0], cuts))]
+    return np.stack((first, starts[np.concatenate((cuts - 1, [-1]))] + width), 1)
+
+
+# -- orders ----------------------------------------------------------------------------------------
+
+
+def lost_orders(
+    accesses: Sequence[TileAccess], may_alias: Sequence[tuple[int, int]] = ()
+) -> Iterator[str]:
+    """Every two accesses whose order matters and that no token orders."""
+    shared = {frozenset(pair) for pair in may_alias}
+    bounds = [access.bounds for access in accesses]
+    low, high = np.array(bounds, np.int64).reshape(-1, 2).T
+    writes = np.array([a.writes for a in accesses], bool)
+    acquires = np.array([a.order in ("acquire", "acq_rel") for a in accesses], bool)
+    for late, after in enumerate(accesses):
+        first, end = bounds[late]
+        found = (low[:late] < end) & (high[:late] > first) & (writes[:late] | after.writes)
+        found |= acquires[:late]
+        if shared or after.order in ("release", "acq_rel"):
+            found[:] = True
+        for early in np.flatnonzero(found).tolist():
+            if after.before >> early & 1:
+                continue
+            why = _reason(accesses[early], after, shared)
+            if why:
+                yield f"{accesses[early]} and {after} {why}, and no token orders them"
+
+
+def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) -> str | None:
+    if before.order in ("acquire", "acq_rel") or after.order in ("release", "acq_rel"):
+        return "are ordered by acquire or release"
+    if not (before.writes or after.writes) or not len(before.runs) or not len(after.runs):
+        return None
+    one, other = before.bounds[0] // SPACING, after.bounds[0] // SPACING
+    if frozenset((one, other)) in shared:
+        return f"touch parameters {one} and {other}, which may share bytes"
+    byte = _shared_byte(before.runs, after.runs)
+    return None if byte is None else f"share byte {byte % SPACING} of parameter {one}"
+
+
+def _shared_byte(a: np.ndarray, b: np.ndarray) -> int | None:
+    """The first byte that is in runs of both."""
+    at = np.searchsorted(b[:, 1], a[:, 0], side="right")
+    reaches = at < len(b)
+    both = reaches.copy()
+    both[reaches] = b[at[reaches], 0] < a[reaches, 1]
+    if not both.any():
+        return None
+    n = int(np.argmax(both))
+    return int(max(a[n, 0], b[at[n], 0]))
