@@ -9,6 +9,7 @@ import numpy as np
 
 SPACING = 1 << 40
 """Bytes from the start of one parameter to the next."""
+ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 NO_BYTES = np.zeros((0, 2), np.int64)
 
 
@@ -71,23 +72,19 @@ def lost_orders(
     bounds = [access.bounds for access in accesses]
     low, high = np.array(bounds, np.int64).reshape(-1, 2).T
     writes = np.array([a.writes for a in accesses], bool)
-    acquires = np.array([a.order in ("acquire", "acq_rel") for a in accesses], bool)
+    acquires = np.array([a.order in ACQUIRES for a in accesses], bool)
     for late, after in enumerate(accesses):
         first, end = bounds[late]
         found = (low[:late] < end) & (high[:late] > first) & (writes[:late] | after.writes)
-        found |= acquires[:late]
-        if shared or after.order in ("release", "acq_rel"):
-            found[:] = True
+        found |= acquires[:late] | (bool(shared) or after.order in RELEASES)
         for early in np.flatnonzero(found).tolist():
-            if after.before >> early & 1:
-                continue
-            why = _reason(accesses[early], after, shared)
+            why = None if after.before >> early & 1 else _reason(accesses[early], after, shared)
             if why:
                 yield f"{accesses[early]} and {after} {why}, and no token orders them"
 
 
 def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) -> str | None:
-    if before.order in ("acquire", "acq_rel") or after.order in ("release", "acq_rel"):
+    if before.order in ACQUIRES or after.order in RELEASES:
         return "are ordered by acquire or release"
     if not (before.writes or after.writes) or not len(before.runs) or not len(after.runs):
         return None

@@ -32,8 +32,11 @@ _DYNAMIC = -(2**63)
 MOST_STEPS = 200_000
 _UNKNOWN = object()
 """A value that is not calculated."""
-_DATA = {"load_view_tko": (), "load_ptr_tko": ("padding",), "store_view_tko": ("tile",),
-         "store_ptr_tko": ("value",), "for": ("inits",)}  # fmt: skip
+_DATA: Mapping[str, frozenset[str]] = {
+    "load_view_tko": frozenset(), "load_ptr_tko": frozenset({"padding"}), "if": frozenset(),
+    "store_view_tko": frozenset({"tile"}), "store_ptr_tko": frozenset({"value"}),
+    "for": frozenset({"inits"}),
+}  # fmt: skip
 """Operands that may be unknown, of operations that have an effect."""
 
 
@@ -106,22 +109,22 @@ class Execution:
         known = _OPERATIONS.get(op.name)
         if known is None:
             raise ExecutionError(f"{op.name} is not supported by the checker")
-        if self.footprints_only:
-            missing = self._unknown(op)
-            if missing and op.name in (*_DATA, "if") and missing not in _DATA.get(op.name, ()):
-                raise ExecutionError(f"the {missing} of {op.name} depends on values of arrays")
-            if (missing and op.name not in _DATA) or _is_fraction(op):
-                return [_UNKNOWN] * len(op.results)
+        if self.footprints_only and self._is_unknown(op):
+            return [_UNKNOWN] * len(op.results)
         return known(self, op)
 
-    def _unknown(self, op: Any) -> str | None:
-        """An operand without a value; the last of several."""
-        found = None
-        for name, values in op.operands.items():
-            for value in values:
-                if self.values[value] is _UNKNOWN:
-                    found = name
-        return found
+    def _is_unknown(self, op: Any) -> bool:
+        """Whether the results are not calculated; ExecutionError where an effect depends on what
+        is not."""
+        missing = {name for name, values in op.operands.items() for value in values
+                   if self.values[value] is _UNKNOWN}  # fmt: skip
+        may_miss = _DATA.get(op.name)
+        if may_miss is None:
+            return bool(missing) or _is_fraction(op)
+        if not missing <= may_miss:
+            name = min(missing - may_miss)
+            raise ExecutionError(f"the {name} of {op.name} depends on values of arrays")
+        return False
 
     def dtype(self, element: Any) -> Any:
         found = _DTYPES.get(element.kind) or self.dtypes.get(element.kind)
