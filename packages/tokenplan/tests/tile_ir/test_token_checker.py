@@ -6,7 +6,7 @@ from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.random_kernels import random_kernel
 
 from nki_dtypes import bfloat16
-from tokenplan.checker.tile_accesses import runs_of_box, runs_of_elements
+from tokenplan.checker.memory import runs_of_box, runs_of_elements
 from tokenplan.checker.tile_blocks import Execution, ExecutionError
 from tokenplan.tile_ir import TileKernel, bytecode, emit, orders_of, total_orders
 from tokenplan.tile_ir.bytecode.building import BodyBuilder

@@ -2,6 +2,7 @@
 
 from tokenplan.checker.checking import CheckOptions, Report, check_plan
 from tokenplan.checker.command import add_options, main, run
+from tokenplan.checker.conflicts import TileAccess
 from tokenplan.checker.errors import PlanFileError, TooBigError
 from tokenplan.checker.findings import Finding
 from tokenplan.checker.reading import read_plan_file
@@ -14,6 +15,7 @@ __all__ = [
     "Finding",
     "PlanFileError",
     "Report",
+    "TileAccess",
     "TooBigError",
     "add_options",
     "check_plan",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -209,7 +210,7 @@ def runs(access: Access) -> np.ndarray:
             raise TooBigError(f"an access to {access.buffer} has more than {MOST_RUNS} runs")
         steps = np.arange(extent, dtype=np.int64) * stride
         starts = np.unique((starts[:, None] + steps[None, :]).ravel())
-    return _merged(starts, width)
+    return merged_runs(starts, width)
 
 
 def footprint(access: Access, plain: np.ndarray, offset: int) -> np.ndarray:
@@ -222,14 +223,14 @@ def footprint(access: Access, plain: np.ndarray, offset: int) -> np.ndarray:
         raise TooBigError(f"a swizzled access to {access.buffer} has more than {MOST_RUNS} bytes")
     every = [np.arange(first, last) for first, last in moved.tolist()]
     found = np.sort(access.swizzle(np.concatenate([moved[:0, 0], *every])))
-    return _merged(found, 1) if len(found) else moved
+    return merged_runs(found, 1) if len(found) else moved
 
 
 def _by_stride(dim: tuple[int, int]) -> tuple[int, int]:
     return abs(dim[1]), dim[0]
 
 
-def _merged(starts: np.ndarray, width: int) -> np.ndarray:
+def merged_runs(starts: np.ndarray, width: int) -> np.ndarray:
     """Intervals of this width from sorted starts, adjacent ones merged."""
     fresh = np.flatnonzero(np.diff(starts) > width) + 1
     first = starts[np.concatenate(([0], fresh))]
@@ -287,3 +288,98 @@ def _parts(
     _, inverse = np.unique(signature[:, :segments][:, covered], axis=1, return_inverse=True)
     part[covered] = inverse.ravel()
     return part
+
+
+# -- tile blocks -----------------------------------------------------------------------------------
+
+_DYNAMIC = -(2**63)
+NO_BYTES = np.zeros((0, 2), np.int64)
+
+
+def runs_of_box(first: int, dims: Iterable[tuple[int, int]], width: int) -> np.ndarray:
+    """The runs of elements of `width` bytes at first + Σ stride · index, dims being (count, stride)
+    in bytes."""
+    starts = np.asarray([first])
+    for count, stride in sorted(dims, key=lambda dim: dim[1]):
+        if stride == width and len(starts) == 1:
+            width *= count
+        elif count > 1:
+            starts = (starts[:, None] + np.arange(count) * stride).reshape(-1)
+    if len(starts) == 1:
+        return starts + np.asarray([[0, width]])
+    return merged_runs(np.unique(starts), width)
+
+
+def runs_of_elements(addresses: np.ndarray, width: int) -> np.ndarray:
+    """The runs of elements of `width` bytes at these addresses."""
+    return merged_runs(np.unique(addresses), width) if addresses.size else NO_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    base: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    tensor: _Tensor
+    tile: tuple[int, ...]
+    steps: tuple[int, ...]
+    dims: tuple[int, ...]
+    padding: str | None
+    sparse: int | None = None
+
+
+def grid(run: Any, op: Any, view: _View) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses of a tile's elements, and which of them are inside the tensor."""
+    index, tensor = run.all(op, "index"), view.tensor
+    rank, total = len(view.tile), 0
+    inside = np.ones(view.tile, bool)
+    for at, (extent, step) in enumerate(zip(view.tile, view.steps, strict=True)):
+        dim, shape = view.dims[at], [1] * rank
+        shape[at] = extent
+        start = np.asarray(index[at], np.int64)
+        along = start if view.sparse == at else start * step + np.arange(extent)
+        along = along.reshape(shape)
+        inside &= (along >= 0) & (along < tensor.shape[dim])
+        total = total + along * tensor.strides[dim]
+    size = np.dtype(tensor.dtype).itemsize
+    return np.broadcast_to(tensor.base + total * size, view.tile), inside
+
+
+def runs_of_tile(run: Any, op: Any, view: _View) -> np.ndarray:
+    """The bytes of a tile of a view, without the elements themselves where it is a box."""
+    size, tensor = np.dtype(view.tensor.dtype).itemsize, view.tensor
+    if view.sparse is not None:
+        addresses, inside = grid(run, op, view)
+        return runs_of_elements(addresses[inside], size)
+    first, dims = tensor.base, []
+    for at, index in enumerate(run.all(op, "index")):
+        dim, start = view.dims[at], int(index) * view.steps[at]
+        low, high = max(start, 0), min(start + view.tile[at], tensor.shape[dim])
+        if low >= high:
+            return NO_BYTES
+        stride = tensor.strides[dim] * size
+        first += low * stride
+        dims.append((high - low, stride))
+    return runs_of_box(first, dims, size)
+
+
+def make_tensor(run: Any, op: Any) -> list[Any]:
+    kind = op.results[0].type
+    shapes, strides = iter(run.all(op, "shape")), iter(run.all(op, "strides"))
+    shape = tuple(int(next(shapes)) if n == _DYNAMIC else n for n in kind["shape"])
+    steps = tuple(int(next(strides)) if n == _DYNAMIC else n for n in kind["strides"])
+    return [_Tensor(int(run.value(op, "base")), shape, steps, run.dtype(kind["element"]))]
+
+
+def make_view(run: Any, op: Any) -> list[Any]:
+    kind, tensor = op.results[0].type, run.value(op, "tensor_view")
+    tile, padding = kind["tile"], kind["padding"]
+    if kind.kind == "gather_scatter_view":
+        return [_View(tensor, tile, tile, tuple(range(len(tile))), padding, kind["sparse_dim"])]
+    steps = kind["traversal"] if kind.kind == "strided_view" else tile
+    return [_View(tensor, tile, steps, kind["dim_map"], padding)]

@@ -7,28 +7,22 @@ are NumPy arrays, pointers byte addresses, tokens sets of accesses (as bits) tha
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from tokenplan.checker.tile_accesses import (
-    NO_BYTES,
-    SPACING,
-    TileAccess,
-    lost_orders,
-    runs_of_box,
-    runs_of_elements,
-)
-from tokenplan.checker.tile_arithmetic import ARITHMETIC
+from tokenplan.checker.conflicts import SPACING, TileAccess, lost_orders
+from tokenplan.checker.memory import grid, make_tensor, make_view, runs_of_elements, runs_of_tile
 
 _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
            "f16": np.float16, "f32": np.float32, "tf32": np.float32, "f64": np.float64,
            "ptr": np.int64}  # fmt: skip
 _PADDING = {None: 0, "zero": 0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf,
             "neg_inf": -np.inf}  # fmt: skip
-_DYNAMIC = -(2**63)
 MOST_STEPS = 200_000
 _UNKNOWN = object()
 """A value that is not calculated."""
@@ -42,24 +36,6 @@ _DATA: Mapping[str, frozenset[str]] = {
 
 class ExecutionError(Exception):
     """The function has an operation that is not supported here, or leaves its arrays."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Tensor:
-    base: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: Any
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    tensor: _Tensor
-    tile: tuple[int, ...]
-    steps: tuple[int, ...]
-    dims: tuple[int, ...]
-    padding: str | None
-    sparse: int | None = None
 
 
 @dataclass
@@ -184,72 +160,20 @@ def _is_fraction(op: Any) -> bool:
 # -- views -----------------------------------------------------------------------------------------
 
 
-def _grid(run: Execution, op: Any, view: _View) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses of a tile's elements, and which of them are inside the tensor."""
-    index, tensor = run.all(op, "index"), view.tensor
-    rank, total = len(view.tile), 0
-    inside = np.ones(view.tile, bool)
-    for at, (extent, step) in enumerate(zip(view.tile, view.steps, strict=True)):
-        dim, shape = view.dims[at], [1] * rank
-        shape[at] = extent
-        start = np.asarray(index[at], np.int64)
-        along = start if view.sparse == at else start * step + np.arange(extent)
-        along = along.reshape(shape)
-        inside &= (along >= 0) & (along < tensor.shape[dim])
-        total = total + along * tensor.strides[dim]
-    size = np.dtype(tensor.dtype).itemsize
-    return np.broadcast_to(tensor.base + total * size, view.tile), inside
-
-
-def _runs(run: Execution, op: Any, view: _View) -> np.ndarray:
-    """The bytes of a tile of a view, without the elements themselves where it is a box."""
-    size, tensor = np.dtype(view.tensor.dtype).itemsize, view.tensor
-    if view.sparse is not None:
-        addresses, inside = _grid(run, op, view)
-        return runs_of_elements(addresses[inside], size)
-    first, dims = tensor.base, []
-    for at, index in enumerate(run.all(op, "index")):
-        dim, start = view.dims[at], int(index) * view.steps[at]
-        low, high = max(start, 0), min(start + view.tile[at], tensor.shape[dim])
-        if low >= high:
-            return NO_BYTES
-        stride = tensor.strides[dim] * size
-        first += low * stride
-        dims.append((high - low, stride))
-    return runs_of_box(first, dims, size)
-
-
-def _make_tensor(run: Execution, op: Any) -> list[Any]:
-    kind = op.results[0].type
-    shapes, strides = iter(run.all(op, "shape")), iter(run.all(op, "strides"))
-    shape = tuple(int(next(shapes)) if n == _DYNAMIC else n for n in kind["shape"])
-    steps = tuple(int(next(strides)) if n == _DYNAMIC else n for n in kind["strides"])
-    return [_Tensor(int(run.value(op, "base")), shape, steps, run.dtype(kind["element"]))]
-
-
-def _make_view(run: Execution, op: Any) -> list[Any]:
-    kind, tensor = op.results[0].type, run.value(op, "tensor_view")
-    tile, padding = kind["tile"], kind["padding"]
-    if kind.kind == "gather_scatter_view":
-        return [_View(tensor, tile, tile, tuple(range(len(tile))), padding, kind["sparse_dim"])]
-    steps = kind["traversal"] if kind.kind == "strided_view" else tile
-    return [_View(tensor, tile, steps, kind["dim_map"], padding)]
-
-
 def _load_view(run: Execution, op: Any) -> list[Any]:
     view = run.value(op, "view")
-    done = run.transfer(op, _runs(run, op, view))
+    done = run.transfer(op, runs_of_tile(run, op, view))
     if run.footprints_only:
         return [_UNKNOWN, done]
-    addresses, inside = _grid(run, op, view)
+    addresses, inside = grid(run, op, view)
     return [run.read(addresses, inside, _PADDING[view.padding], view.tensor.dtype), done]
 
 
 def _store_view(run: Execution, op: Any) -> list[Any]:
     view = run.value(op, "view")
-    done = run.transfer(op, _runs(run, op, view))
+    done = run.transfer(op, runs_of_tile(run, op, view))
     if not run.footprints_only:
-        run.write(*_grid(run, op, view), run.value(op, "tile"))
+        run.write(*grid(run, op, view), run.value(op, "tile"))
     return [done]
 
 
@@ -335,10 +259,91 @@ def _join(run: Execution, op: Any) -> list[Any]:
     return [total]
 
 
-_OPERATIONS: dict[str, Callable[[Execution, Any], list[Any]]] = ARITHMETIC | {
-    "make_tensor_view": _make_tensor,
-    "make_partition_view": _make_view,
-    "make_strided_view": _make_view, "make_gather_scatter_view": _make_view,
+_Calculation = Callable[["Execution", Any], list[Any]]
+
+
+# -- arithmetic ------------------------------------------------------------------------------------
+
+
+def _dtype(run: Execution, op: Any) -> Any:
+    return run.dtype(op.results[0].type["element"])
+
+
+def _lanes(calculate: Callable[..., Any], *names: str) -> _Calculation:
+    def execute(run: Execution, op: Any) -> list[Any]:
+        found = calculate(*(run.value(op, name) for name in names))
+        return [np.asarray(found).astype(_dtype(run, op))]
+
+    return execute
+
+
+def _shaped(calculate: Callable[[np.ndarray, tuple[int, ...]], Any]) -> _Calculation:
+    def execute(run: Execution, op: Any) -> list[Any]:
+        return [calculate(np.asarray(run.value(op, "source")), op.results[0].type["shape"])]
+
+    return execute
+
+
+def _constant(run: Execution, op: Any) -> list[Any]:
+    kind = op.results[0].type
+    shape, data = kind["shape"], np.frombuffer(op.attributes["value"], np.uint8)
+    if kind["element"].kind == "i1":
+        return [np.full(shape, bool(data[0]))]
+    found = data.view(_dtype(run, op))
+    return [np.full(shape, found[0]) if found.size != prod(shape) else found.reshape(shape)]
+
+
+def _mma(run: Execution, op: Any) -> list[Any]:
+    a, b, acc = (np.asarray(run.value(op, n)).astype(np.float32) for n in ("lhs", "rhs", "acc"))
+    return [(a @ b + acc).astype(_dtype(run, op))]
+
+
+def _compare(run: Execution, op: Any) -> list[Any]:
+    compare = getattr(operator, op.attributes["comparison"])
+    return [np.asarray(compare(run.value(op, "lhs"), run.value(op, "rhs")))]
+
+
+def _divide(run: Execution, op: Any) -> list[Any]:
+    lhs, rhs = run.value(op, "lhs"), run.value(op, "rhs")
+    found = {"negative_inf": lhs // rhs, "positive_inf": -(-lhs // rhs)}.get(
+        op.attributes["rounding"], np.trunc(np.true_divide(lhs, rhs)))  # fmt: skip
+    return [np.asarray(found).astype(_dtype(run, op))]
+
+
+def _iota(run: Execution, op: Any) -> list[Any]:
+    return [np.arange(prod(op.results[0].type["shape"]), dtype=_dtype(run, op))]
+
+
+def _permute(run: Execution, op: Any) -> list[Any]:
+    return [np.transpose(run.value(op, "source"), op.attributes["permutation"])]
+
+
+_TWO: Mapping[str, Callable[..., Any]] = {
+    "addi": np.add, "subi": np.subtract, "muli": np.multiply, "andi": np.bitwise_and,
+    "ori": np.bitwise_or, "xori": np.bitwise_xor, "shli": np.left_shift, "shri": np.right_shift,
+    "mini": np.minimum, "maxi": np.maximum, "remi": np.fmod, "addf": np.add, "subf": np.subtract,
+    "mulf": np.multiply, "divf": np.divide, "maxf": np.fmax, "minf": np.fmin,
+}  # fmt: skip
+_ONE: Mapping[str, Callable[..., Any]] = {
+    "exp": np.exp, "exp2": np.exp2, "sqrt": np.sqrt, "negf": np.negative, "absf": np.abs,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "ftof": np.asarray, "itof": np.asarray, "exti": np.asarray,
+    "trunci": np.asarray, "ftoi": np.trunc, "negi": np.negative, "log": np.log, "log2": np.log2,
+    "tanh": np.tanh,
+}  # fmt: skip
+_ARITHMETIC: dict[str, _Calculation] = {
+    **{name: _lanes(calculate, "lhs", "rhs") for name, calculate in _TWO.items()},
+    **{name: _lanes(calculate, "source") for name, calculate in _ONE.items()},
+    "select": _lanes(np.where, "condition", "if_true", "if_false"),
+    "fma": _lanes(lambda a, b, c: a * b + c, "lhs", "rhs", "acc"),
+    "reshape": _shaped(np.reshape), "broadcast": _shaped(np.broadcast_to), "permute": _permute,
+    "assume": lambda run, op: [run.value(op, "value")],
+    "constant": _constant, "iota": _iota, "mmaf": _mma, "cmpi": _compare, "cmpf": _compare,
+    "divi": _divide,
+}  # fmt: skip
+_OPERATIONS: dict[str, Callable[[Execution, Any], list[Any]]] = _ARITHMETIC | {
+    "make_tensor_view": make_tensor,
+    "make_partition_view": make_view,
+    "make_strided_view": make_view, "make_gather_scatter_view": make_view,
     "load_view_tko": _load_view, "store_view_tko": _store_view, "load_ptr_tko": _load_pointers,
     "store_ptr_tko": _store_pointers, "offset": _offset, "for": _for, "if": _if, "reduce": _reduce,
     "make_token": lambda run, op: [0], "join_tokens": _join, "get_tensor_shape": _tensor_shape,
