@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -145,6 +146,24 @@ of dimension 1
         if sorted(dims) != list(range(len(self.dims))):
             raise ValueError(f"{tuple(dims)} is not a permutation of {len(self.dims)} dimensions")
         return replace(self, dims=tuple(self.dims[d] for d in dims))
+
+    def reshape(self, shape: Sequence[int]) -> Layout:
+        """The same elements in row-major order in another shape.
+
+        >>> Layout.of((4, 6), (8, 1)).reshape((2, 2, 6)) == Layout.of((2, 2, 6), (16, 8, 1))
+        True
+
+        Raises ValueError for a shape of another size, and where a dimension of it would end inside
+        a factor that its size does not divide.
+        """
+        left = mixed_radix.merged(f for factors in self.dims for f in factors)
+        if prod(shape) != self.size:
+            raise ValueError(f"{self.size} indices do not have shape {tuple(shape)}")
+        dims: list[Factors] = []
+        for size in reversed(shape):
+            left, factors = mixed_radix.cut(left, size)
+            dims.insert(0, mixed_radix.merged(factors))
+        return replace(self, dims=tuple(dims))
 
     # -- with others ------------------------------------------------------------------------------
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import prod
 
+from neuroncore.layout import Layout
 from nkigen_lite.tensors.spec import Shape
 
 
@@ -26,31 +26,14 @@ def in_order(shape: Shape, axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found[d] for d in range(len(shape)))
 
 
-def _continue(axes: list[tuple[int, int]]) -> bool:
-    """Whether axes (size, stride) are neighbours in memory, each in the steps of the next."""
-    return all(outer == n * inner for (_, outer), (n, inner) in pairwise(axes))
-
-
 def reshaped(shape: Shape, strides: tuple[int, ...], new: Shape) -> tuple[int, ...] | None:
     """The strides of a reshape that is a view, or None where NumPy has to copy."""
     if not prod(shape):
         return contiguous(new)
-    old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
-    result: list[int] = []
-    rest = list(new)
-    while rest:
-        if rest[0] == 1:
-            result.append(0)
-            rest.pop(0)
-            continue
-        # Axes of both sides, until they hold the same number of elements.
-        ours, theirs = [old.pop(0)], [rest.pop(0)]
-        while (have := prod(n for n, _ in ours)) != prod(theirs):
-            if have < prod(theirs):
-                ours.append(old.pop(0))
-            else:
-                theirs.append(rest.pop(0))
-        if not _continue(ours):
-            return None
-        result += [ours[-1][1] * prod(theirs[d + 1 :]) for d in range(len(theirs))]
-    return tuple(result)
+    try:
+        found = Layout.of(shape, strides).reshape(new).dims
+    except ValueError:
+        return None
+    if any(len(factors) > 1 for factors in found):
+        return None
+    return tuple(factors[0][1] if factors else 0 for factors in found)

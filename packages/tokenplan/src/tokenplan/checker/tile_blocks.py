@@ -119,7 +119,7 @@ class Execution:
     # -- memory -----------------------------------------------------------------------------------
 
     def transfer(self, op: Any, runs: np.ndarray) -> int:
-        """Notes an access to these runs of bytes; the accesses that its token stands for."""
+        """Notes an access to these runs of bytes; the accesses that its token represents."""
         writes = op.name.startswith("store")
         before = self.value(op, "token") or 0
         line = op.place.line if op.place else 0
