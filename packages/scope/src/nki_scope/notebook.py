@@ -1,24 +1,38 @@
-"""`%load_ext nki_scope`: timelines and findings as HTML in a notebook, without script."""
+"""`%load_ext nki_scope`: results as HTML in a notebook, without script.
+
+Types of packages that need not be installed are named; their attributes are all that is used.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from neuroncore.checks import Report
 from neuroncore.findings import Finding
+from neuroncore.memory import View
 from neuroncore.timeline import Timeline
 from nki_runtime.trace import picture
+from nki_scope.sections import migration_section
 
 MOST_BARS = 2000
 """Micro-ops of a timeline up to which its picture is shown."""
+MOST_ROWS = 30
+CORNER = 6, 8
+"""Rows and columns of a tensor that are shown."""
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Show the types of HTML_OF as HTML."""
+    """Show the types of HTML_OF and HTML_OF_NAMED as HTML."""
     formatter = shell.display_formatter.formatters["text/html"]
     for kind, html in HTML_OF.items():
         formatter.for_type(kind, html)
+    for (module, name), html in HTML_OF_NAMED.items():
+        formatter.for_type_by_name(module, name, html)
 
 
 def _timeline(timeline: Timeline) -> str:
@@ -30,5 +44,74 @@ def _text(value: object) -> str:
     return f"<pre>{escape(str(value))}</pre>"
 
 
-HTML_OF = {Timeline: _timeline, Finding: _text, Report: _text}
+def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table; of many rows the first ones."""
+    every = list(rows)
+    cells = "".join(_row("td", row) for row in every[:MOST_ROWS])
+    more = f"<p>{len(every) - MOST_ROWS} more</p>" if len(every) > MOST_ROWS else ""
+    return f"<table><caption>{escape(caption)}</caption>{_row('th', head)}{cells}</table>{more}"
+
+
+def _row(cell: str, values: Sequence[object]) -> str:
+    return f"<tr>{''.join(f'<{cell}>{escape(str(value))}</{cell}>' for value in values)}</tr>"
+
+
+def _tensor(view: View) -> str:
+    """What is known of a tensor, and the values of its first rows and columns."""
+    array = np.asarray(view.array).astype(np.float64)
+    finite = array[np.isfinite(array)]
+    known = f"{finite.min():g} to {finite.max():g}" if finite.size else "no finite number"
+    caption = (
+        f"{list(view.shape)} {view.dtype.name} in {view.spec.space.name}: {known}, "
+        f"{int(np.isnan(array).sum())} NaN"
+    )
+    flat = array.reshape(array.shape[0] if array.ndim > 1 else 1, -1)
+    corner = flat[: CORNER[0], : CORNER[1]]
+    rows = [[f"{value:g}" for value in row] for row in corner]
+    return _table(caption, [str(n) for n in range(corner.shape[1])], rows)
+
+
+def _orders(graph: Any) -> str:
+    states = [(status, len(graph.with_status(status))) for status in ("kept", "implied", "removed")]
+    counts = ", ".join(f"{count} {status}" for status, count in states)
+    rows = [(e.source, e.sink, e.kind, e.buffer, e.rule) for e in graph.with_status("kept")]
+    return _table(f"{graph.kernel.name}: {counts}", ("first", "then", "kind", "of", "rule"), rows)
+
+
+def _plan(plan: Any) -> str:
+    caption = ", ".join(f"{name} in {slots} places" for name, slots in plan.slots.items())
+    rows = [(w.op, w.queue, w.after, list(w.distance), "; ".join(w.why)) for w in plan.waits]
+    return _table(
+        caption or "every buffer in one place", ("operation", "queue", "waits for", "apart", "why"),
+        rows,
+    )  # fmt: skip
+
+
+def _schedule(tuned: Any) -> str:
+    report = tuned.report
+    times = " to ".join(f"{ns / 1e3:.2f} µs" for ns in (report.root_ns, report.best_ns))
+    caption = f"{times}, {report.candidates} candidates"
+    steps = [(n, json.dumps(step)) for n, step in enumerate(tuned.schedule, 1)]
+    return _table(caption, ("", "step"), steps)
+
+
+def _migration(result: Any) -> str:
+    section = migration_section(result.path, result.before, result.after, result.findings)
+    changed = [row for row in section["rows"] if row[0] == "changed"]
+    caption = f"{result.path}: {len(changed)} lines changed, {len(result.findings)} findings"
+    rows = [
+        (old or "", before, now or "", after, "; ".join(section["rules"].get(old, ())))
+        for _, old, before, now, after in changed
+    ]
+    return _table(caption, ("", "before", "", "after", "rules"), rows)
+
+
+HTML_OF = {Timeline: _timeline, Finding: _text, Report: _text, View: _tensor}
 """Type → its HTML."""
+HTML_OF_NAMED = {
+    ("tokenplan.graph.token_graph", "TokenGraph"): _orders,
+    ("tokenplan.neuroncore.plan", "AsyncPlan"): _plan,
+    ("nkigym.tuning.tune", "Tuned"): _schedule,
+    ("nki_migrate.engine.results", "FileResult"): _migration,
+}
+"""Module and name of a type → its HTML."""

@@ -31,7 +31,7 @@ function curve(s: Schedule): HTMLElement {
 
 function steps(s: Schedule): HTMLElement {
   const before = (n: number) => n ? s.steps[n - 1]!.ns : s.rootNs;
-  const gain = (ns: number | null, n: number) => { const was = before(n); return ns === null || was === null ? "not played" : `${ns > was ? "+" : "−"}${time(Math.abs(was - ns))} (${percent(Math.abs(was - ns) / s.rootNs)})`; };
+  const gain = (ns: number | null, n: number) => { const was = before(n); return ns === null || was === null ? "not played" : ns === was ? "none" : `${ns > was ? "+" : "−"}${time(Math.abs(was - ns))} (${percent(Math.abs(was - ns) / s.rootNs)})`; };
   return table(["step", "", "time after it", "gain"], s.steps.map(({ step, ns }, n) => [n + 1, el("code", {}, step), ns === null ? "not played" : time(ns), gain(ns, n)]), `Steps of the schedule, from ${time(s.rootNs)}`);
 }
 
