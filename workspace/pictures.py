@@ -15,12 +15,15 @@ from members import ROOT
 from nki_migrate.cli import main as nki_migrate
 from nki_runtime.cli import main as nki_run
 from nki_scope.cli import main as nki_scope
+from nkigym.cli import main as nkigym
+from tokenplan.cli import main as tokenplan
 
 PICTURES = ROOT / "docs" / "pictures"
 ATTENTION = "'q=bf16[1,64,512]' 'k=bf16[1,64,512]' 'v=bf16[1,512,64]' scale=0.125"
+MLP = "import numpy as np\ndef mlp(x, w):\n    return np.maximum(x @ w, 0)\n"
 SIZES = {
     "Timeline": 620, "Source": 900, "Memory": 1100, "Tensors": 720, "Roofline": 740,
-    "Advice": 1000, "Migration": 1000,
+    "Advice": 1000, "Migration": 1000, "What if": 1000, "Schedule": 900, "Tokens": 560,
 }  # fmt: skip
 """View → height of its picture."""
 
@@ -43,13 +46,20 @@ def pages(folder: Path) -> None:
     os.chdir(folder)
     words = [word.strip("'") for word in ATTENTION.split()]
     nki_run(["--report", "attention.html", "beta2/attention.py:attention_kernel", *words])
-    for view in ("Timeline", "Source", "Memory", "Tensors", "Roofline", "Advice"):
-        picture("attention.html", view, f"attention-{view.lower()}.png")
+    for view in ("Timeline", "Source", "Memory", "Tensors", "Roofline", "Advice", "What if"):
+        picture("attention.html", view, f"attention-{view.lower().replace(' ', '-')}.png")
     options = ["--verify", "--output-dir", "new", "--report", "migration.html"]
     nki_migrate(["fix", "beta1/softmax.py", *options])
     picture("migration.html", "Migration", "softmax-migration.png")
     nki_run(["--report", "migrated.html", "new/softmax.py:softmax_kernel", "f32[256,512]"])
     picture("migrated.html", "Timeline", "softmax-timeline.png")
+    Path("mlp.py").write_text(MLP)
+    sizes = ("--spec", "f32[64,128]", "--spec", "w=f32[128,256]")
+    nkigym(["tune", "mlp.py:mlp", *sizes, "--budget", "400", "--report", "search.html"])
+    picture("search.html", "Schedule", "search-schedule.png")
+    stream = str(ROOT / "examples" / "tokenplan" / "stream.py:stream_kernel")
+    tokenplan(["explain", stream, "--spec", "f32[512,256]", "--report", "tokens.html"])
+    picture("tokens.html", "Tokens", "stream-tokens.png")
 
 
 def picture(page: str, view: str, name: str) -> None:
