@@ -165,19 +165,19 @@ def sweep_table() -> Iterator[str]:
         "attention": (found["attention_choice"], {"block": (32, 64, 128, 256),
                                                   "keys_block": (32, 64, 128, 256)}),
     }  # fmt: skip
-    yield "| kernel | candidates | best after, model | random | exhaustive | funnel |"
-    yield "|---|---|---|---|---|---|"
+    yield "| kernel | order | compilations until the best | least cost after 1, 2, 4, 8, 16, all |"
+    yield "|---|---|---|---|"
     with tempfile.TemporaryDirectory() as folder:
         for name, (make, space) in spaces.items():
             store = Store(Path(folder) / f"{name}.sqlite")
             every = sweep(make, space, store, ordering="exhaustive", limit=60)
             least = min(every.curve())
-            cells = []
             for ordering in ("model", "random", "exhaustive"):
                 curve = sweep(make, space, store, ordering=ordering).curve()
-                cells.append(str(curve.index(least) + 1))
-            text = every.funnel.text()
-            yield f"| {name} | {every.funnel.candidates} | {' | '.join(cells)} | {text} |"
+                at = [curve[min(n, len(curve)) - 1] / least for n in (1, 2, 4, 8, 16, len(curve))]
+                costs = ", ".join(f"{cost:.2f}" for cost in at)
+                yield f"| {name} | {ordering} | {curve.index(least) + 1} | {costs} |"
+            yield f"\n{name}: {every.funnel.text()}\n"
 
 
 TABLES: dict[str, Callable[[], Iterator[str]]] = {

@@ -1,0 +1,112 @@
+"""What can be wrong around a kernel: another compiler, odd indices, strides, processes, disks."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packages.tokenplan.tests.tile_ir import kernels
+from packages.tokenplan.tests.tile_ir.test_sweep import make
+
+from neuroncore.layout import Layout
+from tokenplan.tile_ir import Order, TileKernel, compiler, orders_of
+from tokenplan.tile_ir.sweep import Result, Store, SweepError, candidate, sweep
+
+
+def codes(found):
+    return [diagnostic.code for diagnostic in found.graph.diagnostics]
+
+
+def test_overlapping_strides_keep_the_order_of_tiles_that_share_bytes():
+    kernel = TileKernel("windows")
+    a = kernel.array("a", Layout.of((4, 64), (32, 1)))
+    kernel.store(a, (0, 0), kernel.full((1, 64), 1.0))
+    kernel.load(a, (1, 0), (1, 64))
+    kernel.load(a, (2, 0), (1, 64), name="far")
+
+    assert orders_of(kernel.described()).kept == (Order("store", "load"),)
+
+
+def test_an_index_that_may_wrap_is_listed_as_an_assumption():
+    kernel = TileKernel("long")
+    a = kernel.array("a", (2**27, 64))
+    with kernel.loop("k", 2**20) as k:
+        kernel.store(a, (2 * k + 1, 0), kernel.load(a, (2 * k, 0), (64, 64)))
+    found = orders_of(kernel.described())
+
+    assert found.kept == () and "W3" in codes(found)
+    assert any("2^31" in text for text in found.graph.assumptions)
+    assert "W3" not in codes(orders_of(kernels.even_odd().described()))
+
+
+def test_another_compiler_or_one_without_a_version_is_named(tmp_path, monkeypatch):
+    script = tmp_path / "tileiras"
+    monkeypatch.setattr(compiler, "tool", lambda name: script)
+    keys = []
+    for line in ("echo V13.4.92", "echo V13.5.37", "echo unknown"):
+        script.write_text(f"#!/bin/sh\n{line}\n")
+        script.chmod(0o755)
+        compiler.version.cache_clear()
+        if line.endswith("unknown"):
+            with pytest.raises(compiler.CompilerError, match="does not report its version"):
+                compiler.version()
+        else:
+            keys.append(candidate(make, {}, "sm_90").key)
+    compiler.version.cache_clear()
+
+    assert len(set(keys)) == 2
+
+
+def test_a_full_disk_ends_the_sweep_with_a_cure(tileiras, tmp_path):
+    store = Store(tmp_path / "s.sqlite")
+    (pages,) = store.database.execute("PRAGMA page_count").fetchone()
+    store.database.execute(f"PRAGMA max_page_count = {pages}")
+
+    with pytest.raises(SweepError, match="full") as found:
+        store.add(Result("key", 1.0), b"\0" * 100_000)
+    assert "make room on its disk" in str(found.value)
+    with pytest.raises(SweepError, match="full"):
+        sweep(make, {"rows": (64,)}, store)
+
+
+def test_two_processes_write_the_same_bytes():
+    code = (
+        "from packages.tokenplan.tests.tile_ir import examples, kernels\n"
+        "import hashlib\n"
+        "made = [kernels.recurrence(), *(e.make() for e in examples.EXAMPLES.values())]\n"
+        "print([hashlib.sha256(kernels.bytes_of(k)).hexdigest() for k in made])\n"
+    )
+    root = Path(__file__).parents[4]
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=root, check=True, capture_output=True,
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+
+    assert len(found) == 1 and len(next(iter(found))) > 64
+
+
+def test_names_comments_and_lines_of_every_example_hit_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiler, "version", lambda: "13.5.37")
+    source = (Path(__file__).parents[4] / "examples/tile_ir/kernels.py").read_text("utf-8")
+    keys = []
+    for n, text in enumerate(
+        (
+            source,
+            '"""Another page."""\n\n# a comment\n'
+            + source.replace('TileKernel("', 'TileKernel("other_').replace(
+                'name="load_', 'name="read_'
+            ),
+        )
+    ):
+        file = tmp_path / f"kernels{n}.py"
+        file.write_text(text.replace("from __future__ import annotations\n", ""), "utf-8")
+        found = {"__name__": f"kernels{n}"}
+        sys.modules[f"kernels{n}"] = sys.modules[__name__]
+        exec(compile(file.read_text("utf-8"), str(file), "exec"), found)
+        keys.append([candidate(e.make, {}, "sm_90").key for e in found["EXAMPLES"].values()])
+
+    assert keys[0] == keys[1] and len(set(keys[0])) == 5
