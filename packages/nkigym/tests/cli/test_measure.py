@@ -1,6 +1,7 @@
 """`nkigym measure`: the fastest schedules of a store by each runner."""
 
 import json
+from statistics import median
 
 import pytest
 from packages.nkigym.tests import tuning_kernels
@@ -22,6 +23,43 @@ def test_the_model_measures_what_it_has_predicted(store, capsys):
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 3
     assert all(row["p50_ns"] == row["predicted_ns"] for row in rows)
+
+
+def slower(folder):
+    """A file of constants with which transfers take longer."""
+    path = folder / "slower.json"
+    path.write_text(json.dumps({"constants": {"DMA_START": {"trn2": 2600}}}))
+    return str(path)
+
+
+def measured(store, capsys, *options):
+    assert main(["measure", store, "--output-format", "json", *options]) == 0
+    return {row["key"]: row["p50_ns"] for row in json.loads(capsys.readouterr().out)}
+
+
+def test_constants_that_were_fitted_estimate_what_was_measured(store, tmp_path, capsys):
+    fitted = str(tmp_path / "fitted.json")
+
+    wanted = measured(store, capsys, "--constants", slower(tmp_path), "--fit", fitted)
+    first, again = (measured(store, capsys, *w) for w in ((), ("--constants", fitted)))
+
+    errors = [median(abs(found[k] / wanted[k] - 1) for k in wanted) for found in (first, again)]
+    assert errors[0] > 0.05 > 0.02 > errors[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (("--constants", "none.json"), "none.json"),
+        (("--runner", "interpreter", "--constants"), "--constants is for estimates"),
+        (("--runner", "interpreter", "--fit", "none.json"), "nothing was measured"),
+    ],
+)
+def test_constants_that_cannot_be_used_are_rejected(options, what, store, tmp_path, capsys):
+    more = (slower(tmp_path),) if options[-1] == "--constants" else ()
+
+    assert main(["measure", store, *options, *more]) != 0
+    assert what in capsys.readouterr().err
 
 
 def test_values_are_compared_here(store, capsys):

@@ -220,7 +220,8 @@ def of(name, numbers):
 @pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.thorough)])
 def test_a_run_whose_head_is_killed_ends_and_is_resumed(sweep_file, tmp_path, kills):
     pytest.importorskip("ray")
-    sweep_file.write_text(TASKS.replace("= 15", "= 1500").replace("= 10", "= 1500"))
+    long = TASKS.replace("= 15", "= 1500").replace("= 10", "= 1500")
+    sweep_file.write_text(long.replace("[0, 1]", str([*range(2 * kills)])))
     store, counts = tmp_path / "found.db", []
     for _ in range(kills):
         run = started(sweep_file, store, "--jobs", "2", "--ray", "local")

@@ -8,7 +8,7 @@ from neuroncore.timeline.model.clock import ticks_per_ns
 from neuroncore.timeline.model.constants import Constants, constants, machine
 from neuroncore.timeline.model.constants_file import constants_text, read_constants
 from neuroncore.timeline.profiles.comparison import Comparison, compare
-from neuroncore.timeline.profiles.refit import Refit, refit
+from neuroncore.timeline.profiles.refit import Refit, fit_constants, refit
 from neuroncore.timeline.profiles.rows import Profile, profile_of
 from neuroncore.timeline.replay import Replay, replay, rules
 from neuroncore.timeline.results.timeline import Bar, CriticalPathStep, LaneUse, Timeline
@@ -32,6 +32,7 @@ __all__ = [
     "constants",
     "constants_text",
     "estimate",
+    "fit_constants",
     "latency_ns",
     "machine",
     "profile_of",

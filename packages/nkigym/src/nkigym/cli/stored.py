@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict
-from math import inf
+from math import expm1, inf, log
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from neuroncore.commands.parser import at_least
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, emit
-from neuroncore.timeline import estimate
+from neuroncore.timeline import (
+    Constants,
+    constants,
+    constants_text,
+    estimate,
+    fit_constants,
+    read_constants,
+)
 from nkigym.cli.writing import MARK, check_place, write_kernel
 from nkigym.runners import Interpreter, Measurement, Neuron, Runner, Timeline, case_of
 from nkigym.search import parse_budget
@@ -123,11 +132,19 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
         help="what was compiled, by content (default: artefacts)")  # fmt: skip
     add("--compile-time", type=_budget_seconds, default=600.0, metavar="TIME",
         help="the limit of each compilation (default: 10min)")  # fmt: skip
+    add("--constants", metavar="FILE",
+        help="timeline: of the model, as --fit and nki-run write them")  # fmt: skip
+    add("--fit", type=Path, metavar="FILE",
+        help="fit the model's constants to what was measured, write them there")  # fmt: skip
     add("--output-format", choices=("text", "json"), default="text")
 
 
 def measure(given: argparse.Namespace) -> int:
     """The fastest schedules of a kernel by a runner, ranked anew; 1 where one is not "ok"."""
+    if given.constants is not None:
+        if given.runner != "timeline":
+            raise LaunchError("--constants is for estimates", expected="--runner timeline")
+        given.constants = read_constants(given.constants)
     with Store(given.store, create=False) as store:
         chosen = _chosen(store, given.kernel)
         found = store.best(chosen.key, given.number)
@@ -144,14 +161,40 @@ def measure(given: argparse.Namespace) -> int:
         rows = [_row(runner.name, each) for each in measured]
         store.add_run(chosen, {"runner": runner.name, "measurements": rows})
     print(json.dumps(rows) if given.output_format == "json" else _measured(runner, measured))
+    if given.fit is not None:
+        _fit(given.fit, chosen.target, {case.key: case.program for case in cases}, measured)
     return 0 if all(each.status == "ok" for each in measured) else 1
 
 
 _RUNNERS: Mapping[str, Callable[[argparse.Namespace, str], Runner]] = {
-    "timeline": lambda given, target: Timeline(),
+    "timeline": lambda given, target: Timeline(given.constants),
     "interpreter": lambda given, target: Interpreter(),
     "neuron": lambda given, target: Neuron(target, given.artefacts, given.jobs, given.compile_time),
 }
+
+
+def _fit(
+    file: Path, target: str, programs: Mapping[str, Program], measured: Sequence[Measurement]
+) -> None:
+    """Write constants that suit the measured latencies of programs, and how well they do."""
+    times_ns = {each.key: each.p50_ns for each in measured if each.p50_ns and each.status == "ok"}
+    if not times_ns:
+        raise LaunchError("nothing was measured that constants can be fitted to")
+
+    def errors(values: Constants) -> dict[Hashable, float]:
+        return {
+            key: log(ns / estimate(programs[key], constants=values).total_ns)
+            for key, ns in times_ns.items()
+        }
+
+    fitted = fit_constants(errors, constants(), target)
+    before, after = (median(map(abs, errors(c).values())) for c in (constants(), fitted))
+    about = f"fitted to {len(times_ns)} schedules that nkigym has measured"
+    file.write_text(constants_text(fitted, about), "utf-8")
+    sys.stderr.write(
+        f"nkigym: estimates are off by {expm1(before):.1%} in the median, with the constants of "
+        f"{file} by {expm1(after):.1%}\n"
+    )
 
 
 def _budget_seconds(text: str) -> float:

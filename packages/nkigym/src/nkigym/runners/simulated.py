@@ -7,18 +7,21 @@ from collections.abc import Callable, Sequence
 
 from neuroncore.errors import KernelError
 from neuroncore.program import execute_program
-from neuroncore.timeline import estimate
+from neuroncore.timeline import Constants, estimate
 from nkigym.runners.protocol import Case, Measurement, with_values
 
 
 class Timeline:
-    """The model's latency; no value is computed."""
+    """The model's latency, also with other constants; no value is computed."""
 
     name, hidden_s = "timeline", 0.0
 
+    def __init__(self, constants: Constants | None = None) -> None:
+        self._constants = constants
+
     def measure(self, cases: Sequence[Case], watch: Callable[[Measurement], None]) -> None:
         for case in cases:
-            ns = estimate(case.program).total_ns
+            ns = estimate(case.program, constants=self._constants).total_ns
             watch(Measurement(case.key, "ok", p50_ns=ns, p99_ns=ns, predicted_ns=case.predicted_ns))
 
 

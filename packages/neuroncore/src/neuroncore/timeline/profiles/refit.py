@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -25,6 +25,8 @@ ROUNDS = 20
 
 Play = Callable[[Constants], Timeline]
 """The program of the profile, estimated with these constants."""
+
+Errors = Callable[[Constants], Mapping[Hashable, float]]
 
 PASSES = 2
 """The model is not linear in its constants: how often it is linearised."""
@@ -59,31 +61,41 @@ def refit(profile: Profile, play: Play, base: Constants) -> Refit:
     A row is a line's instructions on one engine, one instruction each. Raises as `compare`.
     """
     before = compare(profile, play(base))
-    target = before.timeline.target
-    now, change = base, np.zeros(len(base.values))
-    for _ in range(PASSES):
-        change = _changes(profile, play, now, target, change)
-        now = _changed(base, target, change)
+    target, rows = before.timeline.target, {line.where for line in before.comparable}
+
+    def errors(values: Constants) -> dict[Hashable, float]:
+        lines = matched(profile, play(values)).lines
+        return {line.where: line.error for line in lines if line.where in rows}
+
+    now = fit_constants(errors, base, target)
     first, last = base.at(target), now.at(target)
     changes = {name: (first[name], last[name]) for name in last if first[name] != last[name]}
     return Refit(now, changes, before, matched(profile, play(now)))
 
 
-def _changes(
-    profile: Profile, play: Play, now: Constants, target: str, sofar: np.ndarray
-) -> np.ndarray:
+def fit_constants(errors: Errors, base: Constants, target: str) -> Constants:
+    """The constants of a target for which the errors are small; the present values are the priors.
+
+    errors: ln(measured / predicted) of the same rows for any constants.
+    """
+    now, change = base, np.zeros(len(base.values))
+    for _ in range(PASSES):
+        change = _changes(errors, now, target, change)
+        now = _changed(base, target, change)
+    return now
+
+
+def _changes(errors: Errors, now: Constants, target: str, sofar: np.ndarray) -> np.ndarray:
     """Logarithmic changes from the first values, linearised around `now`."""
-    lines = {line.where: line.error for line in matched(profile, play(now)).comparable}
-    errors, values = np.array(list(lines.values())), now.at(target)
-    effects = np.zeros((len(lines), len(values)))
+    rows, values = errors(now), now.at(target)
+    effects = np.zeros((len(rows), len(values)))
     for at, (name, value) in enumerate(values.items()):
-        moved = matched(profile, play(now.but(name, target, value * (1 + STEP))))
-        after = {line.where: line.error for line in moved.lines}
-        felt = [(lines[where] - after[where]) / np.log(1 + STEP) for where in lines]
+        after = errors(now.but(name, target, value * (1 + STEP)))
+        felt = [(rows[row] - after[row]) / np.log(1 + STEP) for row in rows]
         effects[:, at] = felt if np.abs(felt).max() >= FELT else 0.0
     spread = np.array([SPREAD[costs()["constants"][name]["confidence"]] for name in values])
-    weights = np.full(len(lines), WEIGHT)
-    return sofar + fitted_changes(errors, effects, weights, -sofar, spread)
+    weights = np.full(len(rows), WEIGHT)
+    return sofar + fitted_changes(np.array(list(rows.values())), effects, weights, -sofar, spread)
 
 
 def _changed(base: Constants, target: str, change: np.ndarray) -> Constants:
