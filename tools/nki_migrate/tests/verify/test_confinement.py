@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from nki_migrate.verify import confinement
+from neuroncore.confinement import process as confinement
 from nki_migrate.verify.job import Job, Outcome
 from nki_migrate.verify.process import FORKS, Children, Limits, allowed_environment
 
@@ -182,7 +182,7 @@ def test_what_a_system_cannot_stop_is_a_sentence(monkeypatch, platform, version,
 LIMITED = """
 import ctypes, sys
 from pathlib import Path
-from nki_migrate.verify.confinement import limit_writes
+from neuroncore.confinement.process import limit_writes
 ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
 limit_writes(Path(sys.argv[1]))
 Path(sys.argv[1], "inside").write_text("1")
@@ -206,7 +206,7 @@ def test_landlock_alone_stops_writing_outside_the_folder(tmp_path: Path):
 PARENT = """
 import sys
 from pathlib import Path
-from nki_migrate.verify import confinement
+from neuroncore.confinement import process as confinement
 from nki_migrate.verify.job import Job
 from nki_migrate.verify.process import Children
 with Children() as children:

@@ -11,6 +11,9 @@ from typing import Any, NoReturn
 
 from neuroncore.commands.suggestions import did_you_mean
 
+DEFAULT_SECONDS = 3600.0
+"""Of code of users that no terminal can interrupt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -20,6 +23,10 @@ class Command:
     help: str
     add_options: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    is_confined: Callable[[argparse.Namespace], bool] | None = None
+    """Whether a command line runs the code of users in a confined process; None: none does."""
+    seconds: float = DEFAULT_SECONDS
+    """The limit of a confined run."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -63,6 +70,10 @@ def make_parser(
     return parser
 
 
+def _never(given: argparse.Namespace) -> bool:
+    return False
+
+
 def add_commands(
     parser: argparse.ArgumentParser, commands: Sequence[Command]
 ) -> Mapping[str, argparse.ArgumentParser]:
@@ -76,7 +87,9 @@ def add_commands(
             epilog=parser.epilog,
         )
         command.add_options(added)
-        added.set_defaults(run=command.run, parser=added)
+        if command.is_confined is not None:
+            add_confinement(added, command.seconds)
+        added.set_defaults(run=command.run, parser=added, is_confined=command.is_confined or _never)
     return subparsers.choices
 
 
@@ -127,6 +140,28 @@ def add_output_format(
 ) -> None:
     """`--output-format`, the first of `formats` if it is left out."""
     parser.add_argument("--output-format", choices=tuple(formats), default=formats[0], help=help)
+
+
+def add_confinement(
+    parser: argparse.ArgumentParser, default_seconds: float = DEFAULT_SECONDS
+) -> None:
+    """`--timeout`, `--memory` and `--unconfined`."""
+    default = "none"
+    if default_seconds < inf:
+        default = f"{default_seconds:g}, or none where stdin is a terminal"
+    group = parser.add_argument_group("limits of the code that runs")
+    group.add_argument(
+        "--timeout", type=at_least(0.1), metavar="SECONDS",
+        help=f"stop it then (default: {default})",
+    )  # fmt: skip
+    group.add_argument(
+        "--memory", type=at_least(64), default=0, metavar="MIB", help="default: what there is"
+    )
+    group.add_argument(
+        "--unconfined", action="store_true",
+        help="run it as python does: it may write everywhere and use the network",
+    )  # fmt: skip
+    parser.set_defaults(default_seconds=default_seconds)
 
 
 def at_least(least: float) -> Callable[[str], float]:

@@ -32,10 +32,11 @@ def run_commands(
     that the subcommand does not have, and for `--help`. Errors are cut to
     `max_lines`, where that is given, without the option `--verbose`.
     """
-    parsers = add_commands(parser, commands)
-    words = sys.argv[1:] if words is None else words
-    known = parsers.get(words[0]) if words else None
-    given = parser.parse_args(words) if known is None else parse(known, words[1:])
+    given = _parsed(parser, commands, sys.argv[1:] if words is None else words)
+    if words is None and given.is_confined(given):
+        from neuroncore.confinement.supervision import confine_command  # ctypes, sockets
+
+        confine_command(parser, given)
     caller = KernelError("").place
     try:
         code = given.run(given)
@@ -56,6 +57,14 @@ def run_commands(
             error.place = None  # the command itself: not a line of the user's
         sys.stderr.write(f"{parser.prog}: {_shown(error, given, max_lines)}")
     return 1
+
+
+def _parsed(
+    parser: argparse.ArgumentParser, commands: Sequence[Command], words: Sequence[str]
+) -> argparse.Namespace:
+    parsers = add_commands(parser, commands)
+    known = parsers.get(words[0]) if words else None
+    return parser.parse_args(words) if known is None else parse(known, words[1:])
 
 
 def _shown(error: KernelError, given: argparse.Namespace, max_lines: int | None) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from neuroncore.commands.files import OutputError, write_output
 from neuroncore.commands.function import Named, find_function, parse_name
 from neuroncore.commands.parser import (
+    add_confinement,
     add_output,
     add_output_format,
     add_specs,
@@ -78,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--explain", action="store_true",
         help="what each pass made, what was fused, what was not and why, the cost")  # fmt: skip
     add_report(parser)
+    add_confinement(parser)
     add_output_format(
         parser, help="json: one object on stdout, with the source where no file is named"
     )
@@ -88,6 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
     parser = _parser()
     given = parse(parser, sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        from neuroncore.confinement.supervision import confine_command  # ctypes, sockets
+
+        confine_command(parser, given)
     try:
         named = parse_name(given.function)
         _check_options(given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
@@ -31,21 +32,26 @@ fails; 2 for a mistake in the options.
 """
 
 
+def _is_local(given: argparse.Namespace) -> bool:
+    """Whether neither a cluster nor a device is used."""
+    return getattr(given, "ray", None) is None and getattr(given, "runner", "") != "neuron"
+
+
 COMMANDS = (
     Command("enumerate", "every program that transforms reach from a tiled function",
             enumeration.add_options, enumeration.run),
     Command("tune", "the fastest schedule of a function or kernel, checked, as source",
-            tuning.add_options, tuning.run),
+            tuning.add_options, tuning.run, _is_local),
     Command("sweep", "many tunings as one run that can be resumed",
-            sweep.add_options, sweep.run),
+            sweep.add_options, sweep.run, _is_local),
     Command("check", "certificates, schedules, programs and sources, checked",
-            check.add_options, check.run),
+            check.add_options, check.run, _is_local),
     Command("show", "the contents of a store", stored.add_show, stored.show),
     Command("best", "the fastest schedules of a kernel in a store", stored.add_best, stored.best),
     Command("measure", "the fastest schedules by the model, by values here, or on a device",
-            stored.add_measure, stored.measure),
+            stored.add_measure, stored.measure, _is_local),
     Command("replay", "replay, check and estimate a stored schedule",
-            stored.add_replay, stored.replay),
+            stored.add_replay, stored.replay, _is_local),
     Command("export", "a stored schedule's kernel, program or steps",
             stored.add_export, stored.export),
 )  # fmt: skip
@@ -60,7 +66,7 @@ def _with_verbose(command: Command) -> Command:
         command.add_options(parser)
         parser.add_argument("-v", "--verbose", action="store_true", help="rejections in full")
 
-    return replace(command, add_options=add_options)
+    return replace(command, add_options=add_options, seconds=inf)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from typing import get_type_hints
 
 from neuroncore.checks import CHECKS
 from neuroncore.commands.files import OutputError, naming_output
-from neuroncore.commands.parser import add_output_format, add_target
+from neuroncore.commands.parser import add_confinement, add_output_format, add_target
 from neuroncore.commands.parser import make_parser as parser_of
 from neuroncore.commands.reporting import add_report, finish_report, make_reporter
 from neuroncore.commands.running import INTERRUPTED
@@ -83,6 +83,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="print, once each, what the kernels request and what changes nothing here",
     )
     add_report(parser)
+    add_confinement(parser)
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
@@ -178,6 +179,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser()
     given = parser.parse_args(argv)
     program, args = _program(parser, given)
+    if argv is None and given.backend != "neuron":  # a device is not beneath a folder
+        from neuroncore.confinement.supervision import confine_command  # ctypes, sockets
+
+        confine_command(parser, given)
     try:
         if given.compare is not None:
             return _compare(parser, given, program)

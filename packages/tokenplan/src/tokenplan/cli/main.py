@@ -40,13 +40,17 @@ def _print_page(given: argparse.Namespace) -> int:
     return 0
 
 
+def _always(given: argparse.Namespace) -> bool:
+    return True
+
+
 COMMANDS = (
     Command("explain", "which operations of a kernel wait for which, and why",
-            explain.add_options, explain.run),
+            explain.add_options, explain.run, _always),
     Command("check", "check a plan file with code that shares nothing with the analysis",
             checker.add_options, check.run),
     Command("sweep", "compile only the parameters of a Tile IR kernel that can win",
-            sweep.add_options, sweep.run),
+            sweep.add_options, sweep.run, _always),
     Command("explain-code", "what a code such as W2 means", _add_code, _print_page),
 )  # fmt: skip
 

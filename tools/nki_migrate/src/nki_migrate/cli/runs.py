@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from neuroncore.commands.terminal import StatusLine
+from neuroncore.confinement.process import missing_confinement
 from nki_migrate.settings.request import ConfigError
-from nki_migrate.verify.confinement import missing_confinement
 from nki_migrate.verify.process import Children, Limits, Progress
 from nki_migrate.verify.store import Store, default_folder
 

@@ -19,10 +19,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from neuroncore.confinement.process import confine, die_with_parent
+from neuroncore.confinement.seccomp import Supervisor
 from nki_migrate.verify.child import limit_memory, main, preload
-from nki_migrate.verify.confinement import confine, die_with_parent
 from nki_migrate.verify.job import read_job
-from nki_migrate.verify.seccomp import Supervisor
 
 LOG = "log.txt"
 
@@ -73,7 +73,7 @@ class _Server:
             ours.close()
             self._become_job(folder, mebibytes, server, theirs)
         theirs.close()
-        self._supervisors[pid] = Supervisor(Path(folder), pid, ours)
+        self._supervisors[pid] = Supervisor([Path(folder)], pid, ours)
         with suppress(PermissionError, ProcessLookupError):  # it has done so itself, or is gone
             os.setpgid(pid, pid)
         self._folders[pid] = folder
@@ -100,7 +100,7 @@ class _Server:
                 other.close()
             _redirect(Path(folder))
             limit_memory(mebibytes)
-            confine(Path(folder), to_supervisor)
+            confine([Path(folder)], to_supervisor)
             status = main(Path(folder))
         finally:
             os._exit(status)

@@ -12,7 +12,7 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,23 +133,28 @@ _CLONE_THREAD = 0x10000
 _LOCAL_SOCKETS = 1  # AF_UNIX: the C library opens one for its cache of names
 _HERE = -100 & 0xFFFFFFFF  # AT_FDCWD
 _LONGEST_PATH = 4096
+_OF_PROCESSES = ("starts a process", "raises a limit")
 _OF_A_LINK_ITSELF = ("removes", "renames", "links", "makes")
 
 
-def watched_calls() -> dict[int, Watched]:
-    """The watched calls of this machine by number; empty on another architecture."""
+def watched_calls(processes: bool = False) -> dict[int, Watched]:
+    """The watched calls of this machine by number; empty on another architecture.
+
+    With `processes` the ones that start a process and set its limits are not watched.
+    """
     if (machine := os.uname().machine) not in _ARCHITECTURES:
         return {}
-    found = ((getattr(call, machine), call) for call in WATCHED)
+    left_out = _OF_PROCESSES if processes else ()
+    found = ((getattr(call, machine), call) for call in WATCHED if call.does not in left_out)
     return {number: call for number, call in found if number is not None}
 
 
-def install_filter() -> int | None:
+def install_filter(processes: bool = False) -> int | None:
     """Watch the calls of this process for the rest of its life; None where the kernel cannot.
 
     The caller has given up new privileges (`PR_SET_NO_NEW_PRIVS`).
     """
-    calls = watched_calls()
+    calls = watched_calls(processes)
     if not calls:
         return None
     code = _program(calls)
@@ -214,10 +219,16 @@ def _answer(listener: int, mark: int, allowed: bool) -> None:
 
 
 class Supervisor:
-    """Decides the watched calls of one job, whose process is `pid`."""
+    """Decides the watched calls of the process `pid` and of what it starts.
 
-    def __init__(self, folder: Path, pid: int, from_job: socket.socket) -> None:
-        self._folder, self._pid = folder.resolve(), pid
+    Attempts at paths with a name of `unreported` fail, and are not worth a report.
+    """
+
+    def __init__(
+        self, folders: Sequence[Path], pid: int, from_job: socket.socket, unreported: str = ""
+    ) -> None:
+        self._folders, self._pid = [folder.resolve() for folder in folders], pid
+        self._unreported = unreported
         self._channel: socket.socket | None = from_job
         self._calls = watched_calls()
         self.descriptor = from_job.fileno()
@@ -255,7 +266,7 @@ class Supervisor:
         if call.name == "socket" and first == _LOCAL_SOCKETS:
             return ""
         allowed = {
-            "signal": first in (0, self._pid),
+            "signal": first == 0 or self._has_started(first),
             "thread": bool(first & _CLONE_THREAD),
             "parent": first != DEATH_SIGNAL,
             "limit": arguments[2] == 0,
@@ -274,8 +285,18 @@ class Supervisor:
             real = _real(whole, call.does in _OF_A_LINK_ITSELF)
             made_before = call.does == "makes" and real.is_dir()  # the call fails by itself
             if not made_before and not self._may_write(real):
-                return f"{call.does} {real}"
+                return f"{call.does} {real}" * (self._unreported not in real.parts)
         return None
+
+    def _has_started(self, number: int) -> bool:
+        """Whether a process or group is the one that is confined, or descends from it."""
+        process = number if number < 1 << 31 else (1 << 32) - number
+        with suppress(OSError, ValueError):
+            while process > 1 and process != self._pid:
+                process = int(
+                    Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]
+                )
+        return process == self._pid
 
     def _whole(self, thread: int, base: int, address: int | None) -> Path:
         process = Path(f"/proc/{thread}")
@@ -289,7 +310,7 @@ class Supervisor:
         return start.readlink() / name
 
     def _may_write(self, real: Path) -> bool:
-        return real.is_relative_to(self._folder) or str(real) == os.devnull
+        return any(map(real.is_relative_to, self._folders)) or str(real) in (os.devnull, "/dev/tty")
 
 
 def _real(whole: Path, itself: bool) -> Path:

@@ -1,8 +1,8 @@
-"""What the kernel of the system holds a job to: its folder, its own process, no network.
+"""What the kernel of the system limits a process to: its folders, its own processes, no network.
 
-`confine` is called by the job. Landlock limits writing (Linux 5.13); `seccomp` sends the attempts
-at everything else to the process that forked the job, where they fail with EACCES and are
-reported, also if the job ignores the error. Landlock works also where a second thread exchanges
+The process itself calls `confine`. Landlock limits writing (Linux 5.13); `seccomp` sends the
+attempts at everything else to the process that forked it, where they fail with EACCES and are
+reported, also if the code ignores the error. Landlock works also where a second thread exchanges
 a path between the decision and the call. Elsewhere than on Linux nothing of this is there.
 """
 
@@ -13,10 +13,11 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-_NO_NEW_PRIVILEGES, _DEATH_SIGNAL = 38, 1  # <linux/prctl.h>
-_FILE_BYTES = 1 << 30
+_NO_NEW_PRIVILEGES, _DEATH_SIGNAL, _SUBREAPER = 38, 1, 36  # <linux/prctl.h>
+FILE_BYTES = 1 << 30
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
 _VERSION = 1  # flag of create_ruleset: return the version of the interface
@@ -26,6 +27,7 @@ _WRITES_BY_VERSION = {1: (1, *range(4, 13)), 2: (13,), 3: (14,), 5: (15,)}
 then renaming between folders, truncating, commands of devices."""
 _TCP, _SCOPES = 0b11, 0b11  # bind and connect (4); abstract sockets and signals of others (6)
 _WRITE_FILE = 1 << 1
+DEVICES = (os.devnull, "/dev/tty")
 _FILE_WRITES = _WRITE_FILE | 1 << 14
 
 
@@ -38,6 +40,11 @@ def missing_confinement() -> str:
     return ""
 
 
+def set_subreaper() -> None:
+    """Become the parent of what a child has started, when the child ends."""
+    _libc().prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
 def die_with_parent(parent: int) -> None:
     """End this process when the one that forked it ends."""
     _libc().prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
@@ -45,18 +52,25 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def confine(folder: Path, to_supervisor: socket.socket) -> None:
-    """Hold this process to `folder` as far as the kernel can."""
+def confine(
+    folders: Sequence[Path],
+    to_supervisor: socket.socket,
+    file_bytes: int = FILE_BYTES,
+    processes: bool = False,
+) -> None:
+    """Let this process write beneath `folders` alone, files of at most so many bytes, and start
+    processes only with `processes`, as far as the kernel can.
+    """
     import resource
 
-    from nki_migrate.verify.seccomp import install_filter
+    from neuroncore.confinement.seccomp import install_filter
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
     with to_supervisor:
         _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        limit_writes(folder)
-        listener = install_filter()
+        limit_writes(*folders)
+        listener = install_filter(processes)
         if listener is not None:
             socket.send_fds(to_supervisor, [b"L"], [listener])
             os.close(listener)
@@ -76,8 +90,8 @@ def landlock_version() -> int:
     return max(0, _libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION))
 
 
-def limit_writes(folder: Path) -> None:
-    """Let this process, for the rest of its life, write beneath `folder` alone, connect to no TCP
+def limit_writes(*folders: Path) -> None:
+    """Let this process, for the rest of its life, write beneath `folders` alone, connect to no TCP
     port and signal no process outside, as far as the kernel can.
 
     The caller has given up new privileges (`PR_SET_NO_NEW_PRIVS`).
@@ -89,7 +103,8 @@ def limit_writes(folder: Path) -> None:
     writes = sum(1 << bit for _, bits in since for bit in bits)
     handled = _Ruleset(writes, _TCP * (version >= 4), _SCOPES * (version >= 6))
     ruleset = _call(_CREATE_RULESET, ctypes.byref(handled), ctypes.sizeof(handled), 0)
-    for path, allowed in ((str(folder), writes), (os.devnull, writes & _FILE_WRITES)):
+    devices = ((device, writes & _FILE_WRITES) for device in DEVICES if Path(device).exists())
+    for path, allowed in (*((str(folder), writes) for folder in folders), *devices):
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         rule = _PathRule(allowed, opened)
         _call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)

@@ -1,0 +1,1 @@
+"""What the kernel of the system stops the code of users from doing."""

@@ -1,0 +1,194 @@
+"""A command that goes on in a confined child process, on the same terminal.
+
+The process that was started forks, decides the watched calls of the child, passes on signals, ends
+what the child has started, and ends with its exit code. A child whose supervisor is killed ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from math import inf
+from pathlib import Path
+
+from neuroncore.confinement.process import confine, die_with_parent, set_subreaper
+from neuroncore.confinement.seccomp import Supervisor
+
+CONFINED = "NKI_CONFINED"
+"""Set inside: a command that the program starts is confined with it."""
+SECRETS = ("*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*CREDENTIAL*", "*KEY", "*_KEY_ID")
+"""Variables that a program does not see."""
+_SHARED_MEMORY = Path("/dev/shm")
+FILE_BYTES = 16 << 30
+MORE_PROCESSES = 512
+_CACHES = "__pycache__"
+_MOST_ATTEMPTS = 20
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a program may do: write beneath `folders`, run so long, use so much memory."""
+
+    folders: Sequence[Path]
+    seconds: float = inf
+    mebibytes: int = 0
+    """0: what the machine has."""
+
+
+def confine_command(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Go on in a process that may write beneath the working folder, folders of temporary files
+    and the folders that options name, and use no network, unless `--unconfined` is given.
+
+    This changes nothing under a debugger, inside a confined process, and elsewhere than on Linux.
+    """
+    if given.unconfined or not is_supported():
+        return
+    seconds = given.timeout or (inf if sys.stdin and sys.stdin.isatty() else given.default_seconds)
+    go_on_confined(parser.prog, Allowed([*_folders(given)], seconds, given.memory))
+
+
+def _folders(given: argparse.Namespace) -> Iterator[Path]:
+    found = [Path.cwd(), Path(tempfile.gettempdir()), _SHARED_MEMORY]
+    found += [value for value in vars(given).values() if isinstance(value, Path)]
+    for path in dict.fromkeys(path.absolute() for path in found):
+        if (folder := path if path.is_dir() else path.parent).is_dir():
+            yield folder
+
+
+def is_supported() -> bool:
+    """Whether this process can go on in a confined one: not beneath a debugger or another one."""
+    free = sys.gettrace() is None and CONFINED not in os.environ
+    return free and sys.platform == "linux"
+
+
+def go_on_confined(command: str, allowed: Allowed) -> None:
+    """Return in a child that is confined; this process itself ends with the child's exit code."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    ours, theirs = socket.socketpair()
+    parent = os.getpid()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS survive a fork
+        pid = os.fork()
+    if pid:
+        theirs.close()
+        set_subreaper()
+        supervisor = Supervisor(allowed.folders, pid, ours, _CACHES)
+        os._exit(_Supervision(command, pid, supervisor, allowed.seconds).exit_code())
+    ours.close()
+    die_with_parent(parent)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    _limit(allowed.mebibytes)
+    for name in [*os.environ]:
+        if any(fnmatchcase(name.upper(), pattern) for pattern in SECRETS):
+            del os.environ[name]
+    os.environ[CONFINED] = "1"
+    confine(allowed.folders, theirs, FILE_BYTES, processes=True)
+
+
+def _limit(mebibytes: int) -> None:
+    """Limit the memory that can be written, and the processes of this user."""
+    import resource
+
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    wanted = {
+        resource.RLIMIT_DATA: mebibytes << 20 or machine,
+        resource.RLIMIT_NPROC: _number_of_threads() + MORE_PROCESSES,
+    }
+    for limit, value in wanted.items():
+        most = resource.getrlimit(limit)[1]
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (value, value))
+
+
+def _number_of_threads() -> int:
+    """The threads of this user, which the system counts as processes."""
+    found, user = 0, os.getuid()
+    for process in os.scandir("/proc"):
+        with suppress(OSError):
+            if process.name.isdecimal() and process.stat().st_uid == user:
+                found += sum(1 for _ in os.scandir(f"{process.path}/task"))
+    return found
+
+
+class _Supervision:
+    """The parent's part, until the child and what it has started have ended."""
+
+    def __init__(self, command: str, pid: int, supervisor: Supervisor, seconds: float) -> None:
+        self._command, self._pid, self._supervisor = command, pid, supervisor
+        self._seconds, self._deadline = seconds, time.monotonic() + seconds
+        self._child = os.pidfd_open(pid)
+        self._tried: dict[str, None] = {}
+
+    def exit_code(self) -> int:
+        """Supervise to the end; 1 at least where the program tried what it may not."""
+        threading.Thread(target=self._pass_on_signals, daemon=True).start()
+        timed_out = not self._wait()
+        if timed_out:
+            signal.pidfd_send_signal(self._child, signal.SIGKILL)
+        _, status = os.waitpid(self._pid, 0)
+        self._supervisor.close()
+        _end_children()
+        code = os.waitstatus_to_exitcode(status)
+        return self._reported(code if code >= 0 else 128 - code, timed_out)
+
+    def _wait(self) -> bool:
+        """Decide the attempts of the child; whether it ended before its time."""
+        while True:
+            rest = self._deadline - time.monotonic()
+            if rest <= 0:
+                return False
+            asking = self._supervisor.descriptor
+            watched = [self._child, *([asking] if asking >= 0 else [])]
+            ready, _, _ = select.select(watched, [], [], None if rest == inf else rest)
+            if asking in ready:
+                attempt = self._supervisor.attend()
+                if attempt and len(self._tried) < _MOST_ATTEMPTS:
+                    self._tried[attempt] = None
+            elif self._child in ready:
+                return True
+
+    def _pass_on_signals(self) -> None:
+        """Signals of other processes; the terminal's reach the child by themselves."""
+        while True:
+            received = signal.sigwaitinfo(_PASSED_ON)
+            if received.si_code <= 0:  # SI_USER and its like
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self._child, received.si_signo)
+
+    def _reported(self, code: int, timed_out: bool) -> int:
+        said = [f"the program may not do this: {attempt}" for attempt in self._tried]
+        if timed_out:
+            said = [f"stopped after {self._seconds:g} s; --timeout allows more"]
+        elif said:
+            said[-1] += "; --unconfined allows everything"
+        for line in said:
+            sys.stderr.write(f"{self._command}: {line}\n")
+        sys.stderr.flush()
+        return code or int(bool(said))
+
+
+def _end_children() -> None:
+    """End what the child has started and not ended, which is this process's now."""
+    while True:
+        with suppress(OSError):
+            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return

@@ -1,0 +1,219 @@
+"""Every command that runs a file of the user's runs it in a confined process."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from neuroncore.confinement.process import landlock_version
+from neuroncore.confinement.supervision import CONFINED
+
+pytestmark = pytest.mark.skipif(not landlock_version(), reason="the kernel has no Landlock")
+
+BIN = Path(sys.executable).parent
+WRITES = """
+import contextlib
+with contextlib.suppress(OSError):
+    open({outside!r}, "w")
+"""
+FUNCTION = "def double(x):\n    return x + x\n"
+KERNEL = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def copy(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=x)
+    return out
+"""
+COMMANDS = {
+    "nki-run": (KERNEL, "nki-run", "k.py"),
+    "nki-run of a function": (KERNEL, "nki-run", "k.py:copy", "f32[4,4]"),
+    "nki-run -m": (KERNEL, "nki-run", "-m", "k"),
+    "nkigen": (FUNCTION, "nkigen", "k.py:double", "--spec", "f32[4,4]"),
+    "tokenplan explain": (KERNEL, "tokenplan", "explain", "k.py:copy", "--spec", "f32[4,4]"),
+    "nkigym tune": (
+        FUNCTION, "nkigym", "tune", "k.py:double", "--spec", "f32[128,8]", "--budget", "2",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The working folder: beside it nothing may be written, so temporary files are in it."""
+    made = tmp_path / "work"
+    made.mkdir()
+    return made
+
+
+def environment(folder: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name != CONFINED}
+    return kept | {"TMPDIR": str(folder)}
+
+
+def run(folder: Path, *words: str, text: str = "", **variables: str):
+    (folder / "k.py").write_text(text)
+    return subprocess.run(
+        [BIN / words[0], *words[1:]], cwd=folder, env=environment(folder) | variables,
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "command", "words"), [
+    pytest.param(text, command, words, id=name)
+    for name, (text, command, *words) in COMMANDS.items()
+])  # fmt: skip
+def test_a_file_that_writes_outside_changes_nothing_and_fails_the_run(folder, text, command, words):
+    outside = folder.parent / "outside"
+
+    done = run(folder, command, *words, text=WRITES.format(outside=str(outside)) + text)
+
+    assert done.returncode == 1, done.stderr
+    assert f"{command}: the program may not do this: writes {outside} (openat)" in done.stderr
+    assert "--unconfined allows everything" in done.stderr
+    assert not outside.exists()
+
+
+def test_an_unconfined_run_writes_where_it_likes(folder):
+    outside = folder.parent / "outside"
+
+    done = run(folder, "nki-run", "--unconfined", "k.py", text=WRITES.format(outside=str(outside)))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert outside.exists()
+
+
+ORDINARY = """
+import os, subprocess, sys, tempfile, threading
+from concurrent.futures import ThreadPoolExecutor
+open("mine", "w").write("1")
+tempfile.TemporaryFile().write(b"1")
+assert subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True).stdout == b"1\\n"
+child = subprocess.Popen(["sleep", "100"]); child.terminate(); child.wait()
+print([*ThreadPoolExecutor(2).map(abs, [-1, -2])], os.environ["ROWS"], "A_TOKEN" in os.environ)
+sys.exit(7)
+"""
+
+
+def test_files_processes_threads_variables_and_the_exit_code_are_the_programs(folder):
+    done = run(folder, "nki-run", "k.py", text=ORDINARY, ROWS="3", A_TOKEN="secret")
+
+    assert (done.returncode, done.stdout, done.stderr) == (7, "[1, 2] 3 False\n", "")
+    assert (folder / "mine").read_text() == "1"
+
+
+def test_the_file_that_an_option_names_is_written(folder):
+    trace = folder.parent / "t.svg"
+
+    done = run(folder, "nki-run", "--trace", str(trace), "k.py:copy", "f32[4,4]", text=KERNEL)
+
+    assert done.returncode == 0, done.stderr
+    assert trace.read_text().startswith("<svg")
+
+
+def test_an_endless_program_is_stopped_at_its_limit(folder):
+    done = run(folder, "nki-run", "--timeout", "1", "k.py", text="while True: pass")
+
+    assert (done.returncode, done.stderr) == (
+        137,
+        "nki-run: stopped after 1 s; --timeout allows more\n",
+    )
+
+
+def test_memory_is_limited(folder):
+    done = run(folder, "nki-run", "--memory", "512", "k.py", text="bytearray(1 << 30)")
+
+    assert done.returncode == 1
+    assert "MemoryError" in done.stderr
+
+
+ENDLESS = """
+import os, subprocess, time
+child = subprocess.Popen(["sleep", "1000"])
+open("ids", "w").write(f"{os.getpid()} {child.pid}\\n")
+try:
+    time.sleep(1000)
+except KeyboardInterrupt:
+    open("interrupted", "w")
+    raise
+"""
+
+
+def started(folder: Path) -> tuple[subprocess.Popen[bytes], list[int]]:
+    (folder / "k.py").write_text(ENDLESS)
+    process = subprocess.Popen([BIN / "nki-run", "k.py"], cwd=folder, env=environment(folder),
+                               stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    ids = folder / "ids"
+    until(lambda: ids.exists() and ids.read_text().endswith("\n"))
+    return process, [*map(int, ids.read_text().split())]
+
+
+def until(holds) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def is_running(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_program_ends_with_a_command_that_is_killed(folder):
+    process, (program, child) = started(folder)
+
+    process.kill()
+    process.wait()
+
+    until(lambda: not is_running(program))
+    os.kill(child, signal.SIGKILL)
+
+
+def test_what_the_program_has_started_ends_with_it(folder):
+    process, (program, child) = started(folder)
+
+    os.kill(program, signal.SIGKILL)
+
+    assert process.wait() == 137
+    assert not is_running(child)
+
+
+def test_an_interruption_of_the_command_reaches_the_program_once(folder):
+    process, ids = started(folder)
+
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait() == 130
+    assert (folder / "interrupted").exists()
+    assert not any(map(is_running, ids))
+
+
+def test_a_debugger_reads_the_terminal(folder):
+    (folder / "k.py").write_text("x = 41\nbreakpoint()\nx = 0\n")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([BIN / "nki-run", "k.py"], cwd=folder, env=environment(folder),
+                          stdin=theirs, stdout=theirs, stderr=theirs) as process:  # fmt: skip
+        os.close(theirs)
+        os.write(ours, b"p x + 1\nc\n")
+        shown = b"".join(iter(lambda: _read(ours), b""))
+    os.close(ours)
+
+    assert process.returncode == 0
+    assert b"(Pdb) 42" in shown or b"\n42" in shown
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other end is closed
+        return b""
