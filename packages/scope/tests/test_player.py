@@ -183,7 +183,9 @@ def test_fewer_queues_are_played_to_the_tick(player, queues):
 def test_a_dma_on_another_queue_is_played_to_the_tick(player):
     for seed in range(6):
         program = random_program(seed, "trn2")
-        sites = [n for n, work in enumerate(replay(program).works["trn2"]) if work["kind"] == 4]
+        works = replay(program).works["trn2"]
+        assert not isinstance(works, str)
+        sites = [n for n, work in enumerate(works) if work["kind"] == 4]
         chosen = {sites[0]: 3, sites[-1]: 3}
         count = iter(range(len(sites)))
         number = iter(sites)

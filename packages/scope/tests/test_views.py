@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,41 @@ def test_every_view_of_an_example_is_shown(browser, page_of, name):
         show(browser, view)
         assert browser.run(f"{SHOWN}.innerText.length") > 20
     assert browser.problems == []
+
+
+def test_the_head_has_the_time_as_the_toolchain_makes_it(browser, attention, data_of):
+    (kernel,) = data_of(attention)[0]["kernels"]
+    (device,) = [row for row in kernel["whatIf"] if row["to"] == "device"]
+    browser.open(attention)
+    head = browser.run("document.querySelector('.figures').textContent")
+
+    assert head.startswith(f"{device['totalNs'] / 1e3:.2f} µs as the toolchain of NKI 0.7 makes it")
+    assert f"{kernel['totalNs'] / 1e3:.2f} µs as written" in head
+
+
+def test_byte_axes_have_steps_of_powers_of_two(browser, page_of):
+    x = np.ones((128, 4096), np.float32)
+    browser.open(page_of(Path("examples/beta2/softmax.py"), "softmax_kernel", x))
+    browser.run(TEXTS)
+    show(browser, "Memory")
+    drawn = browser.run("drawn.filter(text => / (KiB|B)$/.test(text))")
+
+    assert drawn
+    assert not [text for text in drawn if ".5" in text or (".0" not in text and "KiB" in text)]
+
+
+TEXTS = """globalThis.drawn = [], original = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+    drawn.push(text); return original.call(this, text, ...at);
+}; 0"""
+
+
+def test_without_script_the_summary_is_the_page(attention):
+    text = re.sub(r"<script.*?</script>", "", attention.read_text("utf-8"), flags=re.S)
+    summary = text[text.index("<details") : text.index("</details>")]
+
+    assert '<details id="summary" open>' in summary
+    assert "critical path" in summary and "attention_kernel on trn2" in summary
 
 
 def test_keys_alone_reach_every_view_and_an_instruction(browser, attention):

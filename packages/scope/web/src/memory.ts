@@ -1,6 +1,6 @@
 // SBUF and PSUM over time: every buffer as a rectangle of its life and bytes, who is there at the peak.
 import type { Kernel, Memory } from "./data.ts";
-import { Picture, bytes, el, roundStep, table, theme, time } from "./dom.ts";
+import { Picture, bytes, el, table, theme, time } from "./dom.ts";
 
 const LEFT = 70, TOP = 8, HEIGHT = 260, MOST_RECTS = 20000;
 const COLORS = ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#edc948", "#ff9da7", "#9c755f", "#e15759", "#86bcb6"];
@@ -20,7 +20,7 @@ function space(kernel: Kernel, name: string, m: Memory<Int32Array>): HTMLElement
   const picture = new Picture(() => HEIGHT, (c, w) => {
     const t = theme();
     c.textAlign = "right"; c.strokeStyle = t.grid;
-    const step = m.unit === 1 ? roundStep(extent / 5) : m.unit;
+    const step = m.unit === 1 ? 2 ** Math.ceil(Math.log2(extent / 5)) : m.unit;
     for (let b = 0; b <= extent; b += step) { c.fillStyle = t.soft; c.fillText(m.unit === 1 ? bytes(b) : `bank ${b / m.unit}`, LEFT - 6, y(b) + 4); c.beginPath(); c.moveTo(LEFT, y(b)); c.lineTo(w - 8, y(b)); c.stroke(); }
     for (const i of lives.slice(0, MOST_RECTS)) {
       c.fillStyle = COLORS[m.lives.buffer[i]! % COLORS.length]!;
