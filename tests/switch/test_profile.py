@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,8 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from neuroncore.timeline import constants, estimate, read_constants
+from neuroncore.timeline.profiles.rows import columns
 from nki_runtime import estimate as estimate_kernel
 from nki_runtime import program_of, use
+from nki_runtime.profile.files import read_profile
 
 KERNEL = """\
 import nki
@@ -187,3 +190,20 @@ def test_constants_without_an_estimate_are_a_mistake(run):
 
     assert done.returncode == 2
     assert "--constants is for estimates" in done.stderr
+
+
+def test_a_trace_in_parquet_is_a_profile_of_the_estimate(run, tmp_path):
+    done = run("--trace", "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet").to_pydict()
+    with use(nki="0.6", target="trn2"):
+        names = runpy.run_path(str(tmp_path / "kernel.py"))
+        timeline = estimate(program_of(names["scaled"], ((2048, 64), np.float32)))
+
+    assert "opens in --profile and any reader of Parquet" in done.stderr
+    assert table["start_ts"] == [bar.start_ns for bar in timeline.bars]
+    assert table["duration_ns"] == [bar.busy_ns for bar in timeline.bars]
+    assert set(table) <= set(columns()["columns"])
+    profile = read_profile(tmp_path / "out.parquet")
+    assert [row.places[0][1] for row in profile.rows] == [
+        b.place.line for b in timeline.bars if b.place
+    ]

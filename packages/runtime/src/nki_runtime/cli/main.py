@@ -138,7 +138,7 @@ def _add_observers(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         help="estimate the time of every kernel and write the timelines: FILE.svg for a browser, "
-        "any other FILE for ui.perfetto.dev",
+        "FILE.parquet as the profiler's table, any other FILE for ui.perfetto.dev",
     )
     parser.add_argument(
         "--profile",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.files import check_writable, naming_output, write_whole
 from neuroncore.errors import LaunchError
-from neuroncore.timeline import Timeline
+from neuroncore.timeline import Bar, Timeline
 from nki_runtime.trace import LaunchRecorder, write_svg
 
-SVG = ".svg"
+SVG, PARQUET = ".svg", ".parquet"
+OPENED_BY = {SVG: "a browser", PARQUET: "--profile and any reader of Parquet"}
 
 
 class Tracer(LaunchRecorder):
@@ -42,7 +43,7 @@ class Tracer(LaunchRecorder):
 
 def _said(timelines: Sequence[Timeline], file: Path) -> str:
     """What the file contains, and what opens it."""
-    opens = "a browser" if file.suffix == SVG else "ui.perfetto.dev"
+    opens = OPENED_BY.get(file.suffix, "ui.perfetto.dev")
     kernels = f"{len(timelines)} kernel" + "s" * (len(timelines) > 1)
     microseconds = sum(timeline.launch_ns for timeline in timelines) / 1e3
     return f"{kernels}, {microseconds:.1f} µs modelled; opens in {opens}"
@@ -53,11 +54,48 @@ def _writer(file: Path) -> Any:
     check_writable(file, "--trace")
     if file.suffix == SVG:
         return write_svg
+    extra = "profile" if file.suffix == PARQUET else "trace"
     try:
+        if file.suffix == PARQUET:
+            import pyarrow.parquet  # noqa: F401
+
+            return _write_parquet
         from nki_runtime.trace.perfetto import write_trace
     except ImportError as absent:
         raise LaunchError(
-            f"--trace needs the trace extra ({absent})",
-            hint="pip install 'nki-runtime[trace]', or --trace FILE.svg, which needs nothing",
+            f"--trace needs the {extra} extra ({absent})",
+            hint=f"pip install 'nki-runtime[{extra}]', or --trace FILE.svg, which needs nothing",
         ) from None
     return write_trace
+
+
+_COLUMNS: dict[str, Callable[[Bar], Any]] = {
+    "duration_ns": lambda bar: bar.busy_ns,
+    "engine": lambda bar: bar.lane if bar.queue is None else f"dma{bar.queue}",
+    "opcode": lambda bar: bar.kind.upper(),
+    "bir_instruction_name": lambda bar: bar.instruction,
+    "kernel_instruction_name": lambda bar: bar.name or "",
+    "nki_source_location": lambda bar: f"{bar.place.file}:{bar.place.line}" if bar.place else "",
+    "id": lambda bar: bar.number,
+}
+"""Column of neuroncore's profile_columns.json → its value of a micro-op, beside the times."""
+
+
+def _write_parquet(timelines: Sequence[Timeline], file: Path) -> None:
+    """Write timelines one after the other, a row per micro-op, which is busy from start to end.
+
+    It is the profiler's Instruction table: `--profile` reads it. Needs the `profile` extra.
+    """
+    from pyarrow import table
+    from pyarrow.parquet import write_table
+
+    rows: list[tuple[float, Bar]] = []
+    begin = 0.0
+    for timeline in timelines:
+        rows += [(begin, bar) for bar in timeline.bars]
+        begin += timeline.launch_ns
+    times = {
+        "start_ts": [at + bar.start_ns for at, bar in rows],
+        "end_ts": [at + bar.start_ns + bar.busy_ns for at, bar in rows],
+    }
+    write_table(table(times | {n: [f(bar) for _, bar in rows] for n, f in _COLUMNS.items()}), file)
