@@ -21,6 +21,7 @@ from neuroncore.errors import (
 )
 from neuroncore.machine.observe import Event, Watcher
 from neuroncore.program import capture
+from neuroncore.timeline import constants, machine
 from nki_runtime import estimate, program_of, simulate, use
 
 FOLDER = Path(__file__).parent
@@ -251,8 +252,37 @@ def test_unknown_targets_modes_and_kernels_are_rejected(kernels):
         estimate(kernels.rows_doubled, X, mode="fast")
     with pytest.raises(LaunchError, match="not a kernel"):
         estimate("rows_doubled", X)
-    with pytest.raises(UnsupportedError, match="an estimate of 2 cores"):
-        estimate(kernels.rows_doubled[2], X)
+    with pytest.raises(UnsupportedError, match="a program of 2 cores"):
+        program_of(kernels.rows_doubled[2], X)
+
+
+def test_of_two_cores_each_does_its_part_and_the_slower_one_counts(kernels):
+    rows = ((1024, 64), "float32")
+
+    halves, uneven = estimate(kernels.copied[2], rows), estimate(kernels.second_core_more[2], rows)
+
+    alone = estimate(kernels.copied, ((512, 64), "float32"))
+    assert halves.total_ns == pytest.approx(alone.total_ns, rel=0.01)  # they share HBM
+    assert halves.hbm_bytes == 2 * 512 * 64 * 4
+    assert uneven.hbm_bytes == 2 * 896 * 64 * 4
+
+
+def test_two_cores_share_the_bandwidth_of_hbm(kernels):
+    both = estimate(kernels.copied[2], ((8192, 4096), "float32"))
+    alone = estimate(kernels.copied, ((4096, 4096), "float32"))
+
+    assert alone.hbm_bytes == both.hbm_bytes
+    own, shared = constants().at("trn2")["DMA_BANDWIDTH"], machine("trn2")["hbm_gbps_per_core"] / 16
+    assert both.total_ns / alone.total_ns == pytest.approx(own / shared, rel=0.005)
+
+
+def test_what_cores_exchange_is_a_dma_that_was_never_measured(kernels):
+    found = estimate(kernels.exchanged[2], ((256, 64), "float32"))
+
+    sent = [bar for bar in found.bars if bar.lane == "dma" and not bar.hbm_bytes]
+    assert [bar.place.file.rpartition("/")[2] for bar in sent] == ["time_kernels.py"]
+    assert found.uncertainty.domain["extrapolated"] == ["dma_copy"]
+    assert found.bars[sent[0].number + 1].start_ns >= sent[0].end_ns
 
 
 @pytest.mark.parametrize("what", [type, dict, list, pytest.Item, max, print])

@@ -89,3 +89,45 @@ def halves_as_rows(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     nisa.dma_copy(dst=out, src=x)
     return out.reshape((2 * x.shape[0], x.shape[1] // 2))
+
+
+def copied_rows(x, out, first, count):
+    """Rows of x, 128 at a time, through one tile each; the last tile."""
+    for row in range(first, first + count, 128):
+        tile = nl.ndarray((128, x.shape[1]), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[row : row + 128, :])
+        nisa.dma_copy(dst=out[row : row + 128, :], src=tile)
+    return tile
+
+
+@nki.jit
+def copied(x):
+    """All rows on one core, or a half on each of two."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    count = x.shape[0] // nl.num_programs(0) if nl.program_ndim() else x.shape[0]
+    copied_rows(x, out, nl.program_id(0) * count if nl.program_ndim() else 0, count)
+    return out
+
+
+@nki.jit
+def second_core_more(x):
+    """Core 1 copies all rows but the first tile, core 0 that one."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    if nl.program_id(0):
+        copied_rows(x, out, 128, x.shape[0] - 128)
+    else:
+        copied_rows(x, out, 0, 128)
+    return out
+
+
+@nki.jit
+def exchanged(x):
+    """Each core stores the tile of the other, and waits for it."""
+    core = nl.program_id(0)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    mine = copied_rows(x, out, 128 * core, 128)
+    other = nl.ndarray(mine.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.sendrecv(src=mine, dst=other, send_to_rank=1 - core, recv_from_rank=1 - core, pipe_id=0)
+    nisa.dma_copy(dst=out[128 * core : 128 * core + 128, :], src=other)
+    nisa.core_barrier(out, (0, 1))
+    return out

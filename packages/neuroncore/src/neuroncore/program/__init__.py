@@ -25,6 +25,7 @@ from neuroncore.program.ir.traversal import accesses, calls, map_accesses, walk
 from neuroncore.program.loop_rerolling.reroll import reroll
 from neuroncore.program.parsing.parser import parse_program
 from neuroncore.program.recording.capture import capture
+from neuroncore.program.recording.core_recorder import CoreRecorder
 from neuroncore.program.recording.recorder import Recorder
 from neuroncore.program.verification.liveness import Life, Peak, lives, peaks
 from neuroncore.program.verification.verify import check, verify
@@ -36,6 +37,7 @@ __all__ = [
     "Buffer",
     "Call",
     "CallEffects",
+    "CoreRecorder",
     "Finding",
     "Indirect",
     "Life",

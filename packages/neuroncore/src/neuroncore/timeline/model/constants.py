@@ -57,6 +57,14 @@ class Constants:
         changed = {**self.values[name], resolve_target(target).name: value}
         return replace(self, values={**self.values, name: changed})
 
+    def shared_by(self, cores: int, target: str) -> Constants:
+        """The same constants for one of several cores that use HBM at once."""
+        if cores == 1:
+            return self
+        facts, own = machine(resolve_target(target).name), self.at(target)["DMA_BANDWIDTH"]
+        share = facts["hbm_gbps_per_core"] / facts["dma_engines"]
+        return self.but("DMA_BANDWIDTH", target, min(own, share))
+
 
 @cache
 def constants() -> Constants:

@@ -17,6 +17,7 @@ from neuroncore.program import Program
 from neuroncore.timeline.compilation.toolchain import toolchain_of
 from neuroncore.timeline.model.bars import PASS, TABLE, TRANSFER, Played
 from neuroncore.timeline.model.clock import Clock, latency_name
+from neuroncore.timeline.model.lanes import FIRST_QUEUE
 from neuroncore.timeline.playing.sites import Site
 from neuroncore.work import costs
 
@@ -90,7 +91,8 @@ def verdict(site: Site, target: str) -> str:
     if has_guessed_cost(site.call.record):
         return UNKNOWN
     found = table["measured"].get(site.call.instruction)
-    if found is None or target not in table["measured_on"]:
+    is_local = site.lane >= FIRST_QUEUE and not site.hbm_bytes  # no copy within SBUF was measured
+    if found is None or target not in table["measured_on"] or is_local:
         return EXTRAPOLATED
     least, most = found
     return MEASURED if least / FAR <= site.elements <= most * FAR else EXTRAPOLATED
