@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from neuroncore.machine import launch
 from neuroncore.memory import Storage, View
@@ -13,7 +13,14 @@ from neuroncore.source_location import Place
 from neuroncore.spec import Spec
 
 
-def label(storage: Storage) -> str:
+class Named(Protocol):
+    """A tensor's own name, and the line that made it."""
+
+    name: str
+    place: Place | None
+
+
+def label(storage: Named) -> str:
     """What the kernel calls a tensor: its own name, the variable it was assigned to, or neither."""
     return storage.name or assigned_name(storage.place) or "the tensor"
 

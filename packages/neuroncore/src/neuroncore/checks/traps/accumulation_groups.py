@@ -16,13 +16,14 @@ from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import label
 from neuroncore.checks.traps.detector import Detector, Probe
 from neuroncore.checks.traps.undefined_results import UndefinedResults
+from neuroncore.effects import Footprint
 from neuroncore.enums import Engine, MemorySpace
 from neuroncore.findings import Severity
 from neuroncore.instructions import Call
 from neuroncore.machine.accesses import footprint_of
 from neuroncore.machine.launch import RUNNING
 from neuroncore.machine.observe import Event
-from neuroncore.memory import Storage, View, is_whole
+from neuroncore.memory import Storage, View
 from neuroncore.source_location import Place
 from neuroncore.spec import Spec
 
@@ -44,24 +45,32 @@ def _partitions(spec: Spec) -> tuple[int, int]:
 
 
 @dataclass(slots=True, eq=False)
+class _Tensor:
+    """A PSUM tensor: what findings call it, and its banks. It does not keep the elements."""
+
+    name: str
+    place: Place | None
+    banks: list[_Bank]
+
+
+@dataclass(slots=True, eq=False)
 class _Group:
     """The matmuls into one region: when the first and the last of them ran, and what came since."""
 
-    view: View
+    tensor: _Tensor
+    footprints: tuple[Footprint, ...]
+    partitions: tuple[int, int]
     started: int
     last: int
     place: Place | None
     read: Place | None = None
     overwritten: Place | None = None
 
-    def overlaps(self, view: View) -> bool:
-        """Whether a view shares elements with the region."""
-        if view.storage is not self.view.storage:
+    def overlaps(self, tensor: _Tensor, footprints: tuple[Footprint, ...]) -> bool:
+        """Whether elements of a tensor are some of the region's."""
+        if tensor is not self.tensor:
             return False
-        if is_whole(view) or is_whole(self.view):
-            return True
-        regions = footprint_of(self.view)
-        return any(r.overlaps(part) for part in footprint_of(view) for r in regions)
+        return any(own.overlaps(part) for part in footprints for own in self.footprints)
 
 
 @dataclass(slots=True)
@@ -70,7 +79,7 @@ class _Bank:
     partitions: tiles of columns (tile_position) fill partitions of one bank at the same time.
     """
 
-    groups: dict[Storage, dict[_Key, _Group]] = field(default_factory=dict)
+    groups: dict[_Tensor, dict[_Key, _Group]] = field(default_factory=dict)
     latest: dict[tuple[int, int], _Group] = field(default_factory=dict)
 
 
@@ -99,54 +108,50 @@ class AccumulationGroups(Detector):
         touched = tuple((n, n in outputs, _key(call.tiles[n])) for n in names)
         return (lambda event: self._touched(event, touched)) if touched else None
 
-    def _banks(self, view: View) -> list[_Bank]:
-        """The banks that a view of a PSUM tensor reaches."""
+    def _reached(self, view: View) -> tuple[_Tensor, list[_Bank]]:
+        """The PSUM tensor of a view, and the banks that the view reaches."""
         storage = view.storage
-        size = view.core.target.psum_bank_bytes
-        first = last = 0 if storage.address is None else storage.address[1] // size
-        if storage.flat.nbytes > size * storage.shape[0]:
-            row = storage.flat.nbytes // storage.shape[0]
-            begin = first * size + view.offset * view.array.itemsize % row
-            first, last = begin // size, (begin + view.spec.free_span_bytes - 1) // size
-        if storage.address is None:
-            banks = self._own_banks(storage)
-        else:
-            banks = self._at_addresses.setdefault(_program(), {})
-        found = []
-        for number in range(first, last + 1):
-            bank = banks.get(number)
-            if bank is None:
-                bank = banks[number] = _Bank()
-            found.append(bank)
-        return found
-
-    def _own_banks(self, storage: Storage) -> dict[int, _Bank]:
-        """The banks of a tensor without an address, whose place the compiler chooses."""
         assert storage.notes is not None
-        banks = storage.notes.get(self)
-        if banks is None:
-            banks = storage.notes[self] = {}
-        return banks
+        tensor = storage.notes.get(self)
+        if tensor is None:
+            banks = self._banks_of(storage, view.core.target.psum_bank_bytes)
+            tensor = storage.notes[self] = _Tensor(storage.name, storage.place, banks)
+        if len(tensor.banks) == 1:
+            return tensor, tensor.banks
+        size = view.core.target.psum_bank_bytes
+        begin = view.offset * view.array.itemsize % (storage.flat.nbytes // storage.shape[0])
+        end = begin + view.spec.free_span_bytes
+        return tensor, tensor.banks[begin // size : (end - 1) // size + 1]
+
+    def _banks_of(self, storage: Storage, size: int) -> list[_Bank]:
+        """All banks of a tensor; the compiler chooses those of a tensor without an address."""
+        number = max(1, -(-storage.flat.nbytes // (size * storage.shape[0])))
+        if storage.address is None:
+            return [_Bank() for _ in range(number)]
+        banks = self._at_addresses.setdefault(_program(), {})
+        first = storage.address[1] // size
+        return [banks.setdefault(i, _Bank()) for i in range(first, first + number)]
 
     def _multiplied(
         self, event: Event, accumulate: bool | None, key: _Key, partitions: tuple[int, int]
     ) -> None:
         """A matmul or transposition on TensorE is about to write PSUM."""
         dst, now = event.views["dst"], next(self._clock)
-        for bank in self._banks(dst):
-            groups = bank.groups.get(dst.storage)
+        tensor, banks = self._reached(dst)
+        for bank in banks:
+            groups = bank.groups.get(tensor)
             if groups is None:
-                groups = bank.groups[dst.storage] = {}
+                groups = bank.groups[tensor] = {}
             group = groups.get(key)
             if accumulate is False or group is None:
-                group = groups[key] = _Group(dst, now, now, event.place)
-                bank.latest[partitions] = group
+                group = _Group(tensor, footprint_of(dst), partitions, now, now, event.place)
+                groups[key] = bank.latest[partitions] = group
                 continue
             self._continued(bank, group, event, accumulate)
             group.last, group.read = now, None
 
     def _continued(self, bank: _Bank, group: _Group, event: Event, accumulate: bool | None) -> None:
-        first, end = _partitions(group.view.spec)
+        first, end = group.partitions
         for (start, stop), other in bank.latest.items():
             if other.started > group.last and start < end and first < stop:
                 self._interleaved(group, other, event)
@@ -156,7 +161,7 @@ class AccumulationGroups(Detector):
                 event, "HW02", "adds to PSUM that another engine has written", "dst",
                 severity=Severity.ERROR if accumulate else Severity.WARNING,
                 expected="a first matmul that overwrites (accumulate=False)",
-                got=f"{label(group.view.storage)} written at {group.overwritten} after the "
+                got=f"{label(group.tensor)} written at {group.overwritten} after the "
                 f"matmul at {group.place}",
             )  # fmt: skip
         elif group.read is not None and accumulate is None:
@@ -164,7 +169,7 @@ class AccumulationGroups(Detector):
                 event, "HW06", "adds to a result that has been read", "dst",
                 severity=Severity.WARNING,
                 expected="accumulate=False for a new result, True to continue this one",
-                got=f"{label(group.view.storage)} read at {group.read}, accumulate=None",
+                got=f"{label(group.tensor)} read at {group.read}, accumulate=None",
             )  # fmt: skip
 
     def _interleaved(self, group: _Group, other: _Group, event: Event) -> None:
@@ -172,27 +177,28 @@ class AccumulationGroups(Detector):
         if policy == "ignore":
             return
         self.undefined.leave(event, event.views["dst"])
-        overlaps = other.overlaps(group.view)
+        overlaps = other.overlaps(group.tensor, group.footprints)
         which = "one that overlaps it" if overlaps else "another one"
         self.found_at(
             event, "HW04" if overlaps else "HW01",
             f"adds to an accumulation group after {which} started in its PSUM bank", "dst",
             severity=Severity.WARNING if overlaps or policy == "warn" else Severity.ERROR,
             expected="the last matmul of a group before the first of the next one",
-            got=f"a group of {label(group.view.storage)} that started at {group.place}; another of "
-            f"{label(other.view.storage)} that started at {other.place}",
+            got=f"a group of {label(group.tensor)} that started at {group.place}; another of "
+            f"{label(other.tensor)} that started at {other.place}",
         )  # fmt: skip
 
     def _touched(self, event: Event, touched: tuple[tuple[str, bool, _Key], ...]) -> None:
         """Another engine reads or writes PSUM."""
         for name, is_written, key in touched:
             view = event.views[name]
-            for bank in self._banks(view):
-                groups = bank.groups.get(view.storage, {})
+            tensor, banks = self._reached(view)
+            for bank in banks:
+                groups = bank.groups.get(tensor, {})
                 own = groups.get(key)
                 known = (own,) if own is not None else groups.values()
                 for group in known:
-                    if group is own or group.overlaps(view):
+                    if group is own or group.overlaps(tensor, footprint_of(view)):
                         _touch(group, is_written, event.place)
 
 
