@@ -208,10 +208,11 @@ class Options:
     a kernel is traced. "parser": it is executed; "tracer": rejected."""
 
     tensor_truth: Literal["present", "reject"] = "present"
-    """`if tensor:` up to 0.6. The guides allow no branch on values of the device and are silent on
-    this; the public library for 0.3 tests optional arguments so, and ran. "present": a tensor is
-    true, as anything that is not None (one element on chip, whose value may be meant, is rejected);
-    "reject": `is not None` is the only test."""
+    """`if tensor:`. The guides allow no branch on values of the device and are silent on this; the
+    public library for 0.3 tests optional arguments so, and ran, and 0.7 runs kernels in Python, for
+    which most objects are true. "present": a tensor is true, as anything that is not None (one
+    element on chip, whose value may be meant, is rejected); "reject": `is not None` is the only
+    test."""
 
     register_constant: Literal["allow", "reject"] = "allow"
     """register_move of a compile-time number. The 0.3 migration guide forbids it; the reference of

@@ -163,13 +163,16 @@ _reject_truth = _rejected(*_SPECIAL["__bool__"])
 
 
 def _is_present(self: NkiTensor) -> bool:
-    """Up to 0.6 `if tensor:` tests that it is not None, as Options.tensor_truth says."""
+    """`if tensor:` tests that it is not None, as Options.tensor_truth says."""
     if self.core.options.tensor_truth == "reject" or (self.spec.space.on_chip and self.size == 1):
         return _reject_truth(self)
     note_without_effect(
         "the truth value of a tensor", "a tensor is true, None is not", f"{_GUIDE}: control flow"
     )
     return True
+
+
+NkiTensor.__bool__ = _is_present  # type: ignore[attr-defined]
 
 
 def _only_whole(tensor: NkiTensor) -> None:
@@ -245,9 +248,7 @@ _OWN: dict[str, dict[str, Any]] = {
 def tensor_class(version: str) -> type[NkiTensor]:
     """NkiTensor of a version; all versions are subclasses of NkiTensor."""
     own: dict[str, Any] = {"__slots__": (), "__doc__": NkiTensor.__doc__}
-    if numbers(version) < (0, 7):
-        own["__bool__"] = _is_present
-    else:  # the page of NkiTileGrid reads `data` of a tensor, too
+    if numbers(version) >= (0, 7):  # the page of NkiTileGrid reads `data` of a tensor, too
         own["data"] = property(lambda self: self, doc="This tensor: grids have data, too.")
     own |= _OWN.get(version, {})
     own["__module__"] = "nki.language"
