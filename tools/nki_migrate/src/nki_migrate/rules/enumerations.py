@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from neuroncore.findings import Finding
 from nki_migrate.rules.arguments import is_device_call, keyword
@@ -20,7 +21,8 @@ _CODES = {
 
 
 def members_for_codes(rule: str, call: ast.Call, site: Site) -> Iterator[Finding]:
-    """Findings of a rule for enum arguments of device calls that are given as 2 or "hwdge"."""
+    """Findings of a rule for enum arguments of device calls that are given as 2 or "hwdge", or
+    by a name of the module that is one of these."""
     name = site.canonical(call.func)
     instructions = site.index.alias_for("nisa")
     if name is None or not name.startswith("nisa.") or instructions is None:
@@ -28,22 +30,55 @@ def members_for_codes(rule: str, call: ast.Call, site: Site) -> Iterator[Finding
     if site.function_of(call) is None:
         return
     for given in call.keywords:
-        member = _member(given)
+        value = _value(given.value, site)
+        member = _member(given.arg, value)
         if member is not None:
             text = f"{instructions}.{given.arg}.{member}"
-            kind = "string" if isinstance(given.value.value, str) else "number"  # type: ignore[attr-defined]
+            kind = "string" if isinstance(value.value, str) else "number"  # type: ignore[attr-defined]
             said = f"{given.arg} is an enum, not a {kind}: {text}"
             yield site.finding(rule, given.value, said, edits=[site.replace(given.value, text)])
 
 
-def _member(given: ast.keyword) -> str | None:
-    members = _CODES.get(given.arg or "")
-    if members is None or not isinstance(given.value, ast.Constant):
+def _value(node: ast.expr, site: Site) -> ast.expr:
+    """What an argument is, where it is a name that the module binds to a number."""
+    if isinstance(node, ast.Name) and _named_code(node.id) is None:
+        return site.index.constant(node.id) or node
+    return node
+
+
+def _member(name: str | None, value: ast.expr) -> str | None:
+    members = _CODES.get(name or "")
+    if members is None or not isinstance(value, ast.Constant):
         return None
-    code = given.value.value
+    code = value.value
     if isinstance(code, str):
         return code if code in members else None
     return members[code] if type(code) is int and 0 <= code < len(members) else None
+
+
+def _named_code(name: str) -> tuple[str, int] | None:
+    """The member and the code that a name such as `_DGE_MODE_NONE` names."""
+    for enum, members in _CODES.items():
+        for code, member in enumerate(members):
+            if name.lower().endswith(f"{enum}_{member}"):
+                return f"{enum}.{member}", code
+    return None
+
+
+def _check_codes(rule: str, node: ast.Call | ast.Assign, site: Site) -> Iterator[Finding]:
+    """`engine=5`, and `DGE_MODE_NONE = 3` of a module: enums are given by member."""
+    if isinstance(node, ast.Call):
+        yield from members_for_codes(rule, node, site)
+        return
+    target, value = node.targets[0], node.value
+    found = _named_code(target.id) if isinstance(target, ast.Name) else None
+    is_code = isinstance(value, ast.Constant) and found is not None and value.value == found[1]
+    instructions = site.index.alias_for("nisa")
+    if found is None or not is_code or node not in site.index.source.tree.body or not instructions:
+        return
+    text = f"{instructions}.{found[0]}"
+    said = f"{ast.unparse(target)} is a member of an enum, not a number: {text}"
+    yield site.finding(rule, value, said, edits=[site.replace(value, text)])
 
 
 _ENGINES = ("tensor", "vector", "scalar", "gpsimd", "unknown", "dma")
@@ -86,11 +121,6 @@ def _check_sendrecv(call: ast.Call, site: Site) -> Iterator[Finding]:
     )
 
 
-def _check_integer_enums(call: ast.Call, site: Site) -> Iterator[Finding]:
-    """NKI2012: `engine=5`: enums are given by member."""
-    yield from members_for_codes("NKI2012", call, site)
-
-
 _BUFFERS = ("sbuf", "psum", "hbm", "private_hbm", "shared_hbm")
 
 
@@ -126,7 +156,10 @@ def _check_engine_names(node: ast.Attribute | ast.Name, site: Site) -> Iterator[
 HOOKS = {
     "NKI1189": Hooks(nodes=(ast.Call, ast.Attribute, ast.Name), check=_check),
     "NKI2008": Hooks(nodes=(ast.Call,), check=_check_sendrecv),
-    "NKI2012": Hooks(nodes=(ast.Call,), check=_check_integer_enums),
+    **{
+        rule: Hooks(nodes=(ast.Call, ast.Assign), check=partial(_check_codes, rule))
+        for rule in ("NKI2012", "NKI3010")
+    },
     "NKI2013": Hooks(nodes=(ast.Call,), check=_check_string_buffers),
     "NKI2019": Hooks(nodes=(ast.Attribute, ast.Name), check=_check_engine_names),
 }

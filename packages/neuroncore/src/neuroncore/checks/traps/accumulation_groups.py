@@ -23,7 +23,7 @@ from neuroncore.instructions import Call
 from neuroncore.machine.accesses import footprint_of
 from neuroncore.machine.launch import RUNNING
 from neuroncore.machine.observe import Event
-from neuroncore.memory import Storage, View
+from neuroncore.memory import Storage, View, is_whole
 from neuroncore.source_location import Place
 from neuroncore.spec import Spec
 
@@ -66,11 +66,11 @@ class _Group:
     read: Place | None = None
     overwritten: Place | None = None
 
-    def overlaps(self, tensor: _Tensor, footprints: tuple[Footprint, ...]) -> bool:
-        """Whether elements of a tensor are some of the region's."""
+    def overlaps(self, tensor: _Tensor, view: View) -> bool:
+        """Whether a view of a tensor shares elements with the region."""
         if tensor is not self.tensor:
             return False
-        return any(own.overlaps(part) for part in footprints for own in self.footprints)
+        return any(own.overlaps(part) for part in footprint_of(view) for own in self.footprints)
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ class AccumulationGroups(Detector):
         return tensor, tensor.banks[begin // size : (end - 1) // size + 1]
 
     def _banks_of(self, storage: Storage, size: int) -> list[_Bank]:
-        """All banks of a tensor; the compiler chooses those of a tensor without an address."""
+        """All banks of a tensor, which are its own where the compiler chooses its place."""
         number = max(1, -(-storage.flat.nbytes // (size * storage.shape[0])))
         if storage.address is None:
             return [_Bank() for _ in range(number)]
@@ -177,7 +177,7 @@ class AccumulationGroups(Detector):
         if policy == "ignore":
             return
         self.undefined.leave(event, event.views["dst"])
-        overlaps = other.overlaps(group.tensor, group.footprints)
+        overlaps = other.overlaps(group.tensor, event.views["dst"])
         which = "one that overlaps it" if overlaps else "another one"
         self.found_at(
             event, "HW04" if overlaps else "HW01",
@@ -198,7 +198,7 @@ class AccumulationGroups(Detector):
                 own = groups.get(key)
                 known = (own,) if own is not None else groups.values()
                 for group in known:
-                    if group is own or group.overlaps(tensor, footprint_of(view)):
+                    if group is own or is_whole(view) or group.overlaps(tensor, view):
                         _touch(group, is_written, event.place)
 
 
