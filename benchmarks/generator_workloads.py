@@ -129,7 +129,7 @@ WORKLOADS = (
     ),
     Workload(
         "conv2d NHWC", convolution_last, ("f32[1, 56, 56, 64]", "f32[64, 64, 3, 3]", "f32[64]"),
-        (165, 4.8), (86, 1.672),
+        (165, 2.0), (153, 1.672),
     ),
     Workload(
         "depthwise conv2d", depthwise, ("f32[1, 256, 56, 56]", "f32[256, 1, 3, 3]"), (80, 6.5),

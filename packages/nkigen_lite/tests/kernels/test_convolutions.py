@@ -115,6 +115,44 @@ def test_images_with_channels_last_then_a_function(nki, versioned_results):
     assert is_close(versioned_results(made, (x, w)), np.moveaxis(exact, 1, -1))
 
 
+LAST: dict[str, Case] = {
+    "prime width": ((2, 3, 9, 11), (5, 3, 3, 3), {"padding": 1}),
+    "many channels": ((1, 130, 6, 6), (140, 130, 3, 3), {"padding": 1}),
+    "columns that no window reads": ((1, 4, 8, 10), (5, 4, 3, 3), {"strides": 2}),
+    "strides and padding on one side": (
+        (1, 8, 12, 14), (8, 8, 3, 3), {"strides": 2, "padding": [(1, 0), (0, 1)]},
+    ),
+    "bands of rows": ((1, 2, 100, 192), (3, 2, 3, 3), {"padding": 1}),
+    "each channel": ((2, 130, 9, 12), (130, 1, 3, 3), {"groups": 130, "padding": 1}),
+    "groups": ((1, 4, 8, 8), (6, 2, 3, 3), {"groups": 2, "padding": 1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("case", LAST.values(), ids=LAST)
+def test_images_with_channels_last(case, dtype, versioned_results):
+    shape, kernel, options = case
+    x, w, bias = normal(*shape, dtype=dtype), normal(*kernel, dtype=dtype), normal(kernel[0])
+    last = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    made = compile(
+        lambda x, w, b: conv2d(x, w, b, layout="NHWC", **options).astype(dtype), last, w, bias
+    )
+    exact = reference(x, w.astype(np.float64), bias, **full_options(2, options))
+
+    assert is_close(made(last, w, bias), np.moveaxis(exact, 1, -1))
+    assert is_close(versioned_results(made, (last, w, bias)), np.moveaxis(exact, 1, -1))
+
+
+def test_images_with_channels_last_are_moved_once():
+    made = compile(
+        lambda x, w, b: conv2d(x, w, b, padding=1, layout="NHWC"), "f32[1,56,56,64]",
+        "f32[64,64,3,3]", "f32[64]",
+    )  # fmt: skip
+
+    assert made.stats.hbm_bytes == 4 * (2 * 56 * 56 * 64 + 64 * 64 * 9 + 64)
+    assert made.stats.instructions <= 165
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_torch_agrees_with_the_sums(case):
     torch = pytest.importorskip("torch", reason="torch is the second oracle: it is not installed")

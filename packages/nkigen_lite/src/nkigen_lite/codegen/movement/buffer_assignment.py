@@ -88,7 +88,9 @@ class Arrays:
         made = self.writer.allocate(name, shape or (1,), spec.dtype, memory)
         if value not in self.shown:
             return buffer_view(made, spec.shape)
-        return _place_below(self.plan, self.shown[value], buffer_view(made, shape))
+        place = _place_below(self.plan, self.shown[value], buffer_view(made, shape))
+        assert place is not None, "a result that is a view of all elements"
+        return place
 
     def join(self, node: Node) -> None:
         """What is not in its place yet, copied there."""
@@ -183,29 +185,36 @@ def _in_place(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def reshaped_results(plan: Plan) -> Iterator[tuple[str, str]]:
-    """(result, array) of results that are an array in another shape, or of a loop, which stores
-    elements anywhere, in another order."""
+    """(result, array) of results that are an array in another shape; or in another order, of an
+    operation that stores elements anywhere."""
     stored, nodes = plan.stored(), plan.graph.by_name
     for result in plan.graph.results:
         value, ops = result, set[str]()
         while value in plan.views and plan.views[value].op in ("reshape", "transpose"):
             ops.add(plan.views[value].op)
             (value,) = plan.views[value].operands
-        is_loop = value in nodes and nodes[value].record.kind is Kind.loop
-        if value in stored and (ops == {"reshape"} or (is_loop and ops)):
-            yield result, value
+        anywhere = value in nodes and nodes[value].op in STORED_ANYWHERE
+        if value in stored and (ops == {"reshape"} or (anywhere and ops)):
+            spec = plan.graph.specs[result]
+            if _place_below(plan, result, array_view_of("", spec.shape, spec.dtype)):
+                yield result, value
 
 
-def _place_below(plan: Plan, value: str, place: ArrayView) -> ArrayView:
-    """Where the array lies that a value stored in `place` is a view of."""
+def _place_below(plan: Plan, value: str, place: ArrayView) -> ArrayView | None:
+    """Where the array lies that a value stored in `place` is a view of; None where no strides say
+    it."""
     while value in plan.views:
         node = plan.views[value]
         (value,) = node.operands
         below = operand_view(node, place, plan.graph.specs[value].shape)
-        assert below is not None, "a view of all elements"
+        if below is None:
+            return None
         place = below
     return place
 
+
+STORED_ANYWHERE = frozenset({"loop", "convolution", "depthwise_convolution"})
+"""Operations whose results need not be in C order."""
 
 OVERWRITES = frozenset({"update", "scatter", "scatter_add"})
 """Operations that begin with a copy of their first operand."""

@@ -19,6 +19,7 @@ from neuroncore.targets import BANK_ELEMS, PARTITIONS
 from nki_dtypes import float32
 from nkigen_lite.codegen.emission.axis_tiling import parts
 from nkigen_lite.codegen.emission.writer import Writer, columns_of
+from nkigen_lite.codegen.movement.channels_last import PixelRows, has_channels_last
 from nkigen_lite.codegen.movement.indirect import Rows, dense_rows, into_rows
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.ir import Node
@@ -115,12 +116,12 @@ class Convolution:
 
     writer: Writer
     sizes: Geometry
-    x: Rows
+    x: Rows | PixelRows
     w: Rows
     bias: Rows
-    to: Rows
+    to: Rows | PixelRows
 
-    def sbuf(self, name: str, *shape: int, of: Rows) -> Buffer:
+    def sbuf(self, name: str, *shape: int, of: Rows | PixelRows) -> Buffer:
         return self.writer.allocate(name, shape, of.view.dtype, MemorySpace.sbuf)
 
     def load(self, image: Affine, channels: tuple[int, int], band: Band) -> Buffer:
@@ -138,12 +139,15 @@ class Convolution:
         row = band.first * sizes.strides[0] - sizes.padding[0] + top
         column = left - sizes.padding[2]
         shape = (count, bottom - top, right - left)
-        start = (image * channel_count + first) * self.x.width + row * width + column
-        view = self.x.view
-        src = Access(view.buffer, start + view.offset, shape, (self.x.width, width, 1), view.look)
         dst = Access(
             tile.name, Affine(top * sizes.width + left), shape, (tile.row, sizes.width, 1)
         )  # fmt: skip
+        if isinstance(self.x, PixelRows):
+            self.x.load(image, channels, row, dst)
+            return tile
+        start = (image * channel_count + first) * self.x.width + row * width + column
+        view = self.x.view
+        src = Access(view.buffer, start + view.offset, shape, (self.x.width, width, 1), view.look)
         self.writer.call("dma_copy", dst=dst, src=src)
         return tile
 
@@ -158,6 +162,9 @@ class Convolution:
     def store(self, tile: Buffer, image: Affine, channels: tuple[int, int], band: Band) -> None:
         first, count = channels
         columns = self.sizes.out[3]
+        if isinstance(self.to, PixelRows):
+            self.to.store(image, channels, band.first, band.rows, tile)
+            return
         place = image * self.sizes.out[1] + first
         dst = self.to.at(place, count, band.first * columns, band.rows * columns)
         self.writer.call("dma_copy", dst=dst, src=whole(tile))
@@ -267,9 +274,12 @@ def write_convolution(
         image, (kernel[-2], kernel[-1]), node.spec.shape, **node.attrs,
         itemsize=sources[0].dtype.itemsize,
     )  # fmt: skip
-    x, w, bias = (dense_rows(writer, s, a) for s, a in zip(sources, (2, 1, 1), strict=True))
+    w, bias = (dense_rows(writer, s, 1) for s in sources[1:])
+    left, right = sizes.valid(1, 0, sizes.out[3])
+    x = _pixel_rows(writer, sources[0]) if right - left == image[3] else None
+    x = x or dense_rows(writer, sources[0], 2)
 
-    def write(to: Rows) -> None:
+    def write(to: Rows | PixelRows) -> None:
         made = Convolution(writer, sizes, x, w, bias, to)
         if node.op == "depthwise_convolution":
             made.write_depthwise()
@@ -277,4 +287,12 @@ def write_convolution(
             made.write()
 
     assert prod(node.spec.shape), "a convolution without elements"
-    into_rows(writer, places[node.op], 2, write)
+    to = _pixel_rows(writer, places[node.op])
+    if to is None:
+        into_rows(writer, places[node.op], 2, write)
+    else:
+        write(to)
+
+
+def _pixel_rows(writer: Writer, view: ArrayView) -> PixelRows | None:
+    return PixelRows(writer, view) if has_channels_last(writer, view) else None
