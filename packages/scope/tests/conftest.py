@@ -24,6 +24,7 @@ from members import ROOT
 import nki_runtime
 from nki_scope import page
 
+AXE = ROOT / "packages" / "scope" / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PageOf = Callable[..., Path]
 PATH = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -90,6 +91,16 @@ class Chromium:
         text = {} if key in KEYS and key != "Enter" else {"text": "\r" if key == "Enter" else key}
         self._send("Input.dispatchKeyEvent", type="keyDown", **code, **text)
         self._send("Input.dispatchKeyEvent", type="keyUp", **code)
+
+    def barriers(self) -> list[Any]:
+        """What axe-core finds serious or critical in what is shown now."""
+        if not AXE.is_file():
+            pytest.skip("axe-core is not installed (npm ci in packages/scope/web): no audit")
+        self.run(AXE.read_text("utf-8") + ";0")
+        return self.run(
+            "axe.run().then(r => r.violations.filter(v => ['serious', 'critical']"
+            ".includes(v.impact)).map(v => [v.id, v.nodes.map(n => n.html).slice(0, 3)]))"
+        )
 
     def screenshot(self, file: Path) -> None:
         size = self._send("Page.getLayoutMetrics")["cssContentSize"]

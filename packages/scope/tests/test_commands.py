@@ -48,6 +48,7 @@ def test_a_search_shows_its_curve_and_the_gain_of_each_step(tmp_path, data_of, b
     text = browser.run(f"{PANEL}.innerText")
     assert all(step["step"] in text for step in schedule["steps"])
     assert browser.run(f"{PANEL}.querySelectorAll('canvas').length") == 3
+    assert browser.barriers() == []
     assert browser.problems == []
 
 
@@ -66,6 +67,7 @@ def test_orders_are_shown_with_their_witness(tmp_path, data_of, browser):
     assert "tile[0, 0] at k = 0" in browser.run(f"{PANEL}.innerText")
     browser.run(f"{PANEL}.querySelector('#order-0-removed').click()")
     assert "the tensor is made anew" in browser.run(f"{PANEL}.innerText")
+    assert browser.barriers() == []
     browser.run(f"{PANEL}.querySelector('td button').click()")
     shown(browser, "Timeline")
     assert "Line 16" in browser.run(f"{PANEL}.querySelector('.details').textContent")

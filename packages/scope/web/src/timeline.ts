@@ -4,6 +4,7 @@ import { Picture, el, laneColor, percent, roundStep, theme, time } from "./dom.t
 import { type Row, type Selection, rows } from "./model.ts";
 
 const LABELS = 120, ROW = 18, GAP = 3, HEAD = 22, HANDLE = 7, AWAY = 24;
+const STALL = 4, CAUSES: Record<string, string> = { data: "#e15759", buffer: "#edc948", engine: "#bab0ac", resource: "#b07aa1" };
 let views = 0;
 
 export class TimelineView {
@@ -36,7 +37,7 @@ export class TimelineView {
     this.root = el("div", {}, el("p", { class: "bar" },
       button("Whole", () => this.see(0, this.whole)), button("Zoom in", () => this.zoom(0.5)), button("Zoom out", () => this.zoom(2)),
       button("Selected", () => this.seeBar()), button("Previous", () => this.step(-1)), button("Next", () => this.step(1)), button("Waited for", () => this.cause())),
-      canvas, el("p", { class: "soft", id: keys }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: what it waited for; 0: whole. Outlined bars are on the critical path."),
+      canvas, el("p", { class: "soft", id: keys }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: what it waited for; 0: whole. Outlined bars are on the critical path."), this.legend(),
       kernel.repeats.length ? el("p", { class: "soft" }, `The kernel has ${kernel.numOps} micro-ops; ${kernel.bars.lane.length} are drawn. Not drawn are iterations that repeat earlier ones: ${kernel.repeats.slice(0, 3).map(([a, b, n, ns]) => `${n} times ${b! - a!} micro-ops, ${time(ns!)} apart`).join("; ")}${kernel.repeats.length > 3 ? "; …" : ""}.`) : "",
       this.details, this.uses);
     this.uses.replaceChildren(this.stalls());
@@ -177,6 +178,9 @@ export class TimelineView {
     const lane = this.kernel.bars.lane[bar]!, names = this.kernel.laneNames;
     return names[lane] ?? `DMA queue ${lane - names.length}`;
   }
+  private legend(): HTMLElement {
+    return el("p", { class: "soft" }, "Below a gap, what the next instruction waited for: ", ...this.kernel.causes.map((name) => el("span", { class: "key", style: `--key: ${CAUSES[name]}` }, name)));
+  }
   private stalls(): HTMLElement {
     const items = Object.entries(this.kernel.lanes).filter(([, use]) => use.busy).map(([name, use]) => {
       const parts = Object.entries(use.stalls).slice(0, 4).map(([cause, ns]) => `${cause} ${time(ns)}`);
@@ -203,7 +207,7 @@ export class TimelineView {
     c.restore();
   }
   private drawRow(c: CanvasRenderingContext2D, row: Row, y: number, x: (tick: number) => number, scale: number, t: ReturnType<typeof theme>): void {
-    const { start, busy, call } = this.kernel.bars, color = laneColor(this.kernel.laneNames, row.lane), selected = this.selection;
+    const { start, busy, call, why } = this.kernel.bars, color = laneColor(this.kernel.laneNames, row.lane), selected = this.selection;
     const keys = this.kernel.calls.map((k) => (k.at ? k.at.join(":") : k.instruction) === selected.key && selected.key !== "");
     const first = Math.max(0, after(row.bars, start, this.from) - 1);
     let pixel = -1;
@@ -214,6 +218,8 @@ export class TimelineView {
       // Bars that would fall on a pixel that is drawn already are passed over.
       if (wide < 1 && Math.floor(left) === pixel && !picked && bar !== selected.bar) { n = this.skip(row, n, pixel, x) - 1; continue; }
       pixel = wide < 1 ? Math.floor(left) : -1;
+      const before = n ? row.bars[n - 1]! : -1, free = before < 0 ? left : x(start[before]! + busy[before]!);
+      if (left - free > 1) { c.fillStyle = CAUSES[this.kernel.causes[why[bar]!]!]!; c.fillRect(free, y + ROW - STALL, left - free, STALL); }
       c.fillStyle = picked ? t.accent : color;
       c.fillRect(left, y, Math.max(wide, 0.8), ROW);
       if (wide > 3 && this.onPath.has(bar)) { c.strokeStyle = t.ink; c.lineWidth = 1; c.strokeRect(left + 0.5, y + 0.5, wide - 1, ROW - 1); }
