@@ -38,6 +38,27 @@ def test_each_core_receives_what_the_other_sends(every, halves):
     assert np.array_equal(received, np.concatenate([halves[4:], halves[:4]]))
 
 
+def test_every_turn_of_a_device_loop_keeps_what_it_receives(speak, halves):
+    lang = speak("0.7")
+    nl, nisa = lang.nl, lang.nisa
+
+    def kernel(x):
+        me = nl.program_id(0)
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+
+        def body(turn):
+            mine, theirs, total = (nl.ndarray((4, 8), x.dtype, buffer=nl.sbuf) for _ in range(3))
+            nisa.dma_copy(mine[0:4, 0:8], x[4 * me : 4 * me + 4])
+            nisa.sendrecv(mine[0:4, 0:8], theirs[0:4, 0:8], 1 - me, 1 - me, 0)
+            nisa.tensor_tensor(total[0:4, 0:8], mine[0:4, 0:8], theirs[0:4, 0:8], nl.add)
+            nisa.dma_copy(out[4 * me : 4 * me + 4], total)
+
+        nl.fori_loop(0, 3, body)
+        return out
+
+    assert np.array_equal(lang.nki.jit(kernel)[2](halves), np.tile(halves[:4] + halves[4:], (2, 1)))
+
+
 def test_cores_meet_as_often_as_they_like(now, halves):
     def kernel(x):
         nl, nisa = now.nl, now.nisa

@@ -41,8 +41,6 @@ def sendrecv(language: Language) -> Callable[..., Handle | None]:
         for wrong in _violations(launch, src, dst, to, of, engine, language):
             wrong.instruction = NAME
             raise wrong
-        src.initialize()
-        dst.initialize()
         act(launch.core, lambda: _swap(launch, src, dst, of, pipe))
 
     def function(
@@ -71,6 +69,8 @@ def sendrecv(language: Language) -> Callable[..., Handle | None]:
 
 
 def _swap(launch: Launch, src: View, dst: View, of: int, pipe: Any) -> None:
+    src.initialize()
+    dst.initialize()
     sent = np.array(src.array) if launch.core.computes else src.array
     source, arrived = launch.meet(pipe, (src, sent), f"nisa.{NAME}")
     if (source.shape, source.dtype) != (dst.shape, dst.dtype):

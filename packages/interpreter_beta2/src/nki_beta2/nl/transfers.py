@@ -183,9 +183,9 @@ def device_print(print_prefix: str, tensor: View) -> None:
     )
     core = running("nl.device_print").core
     core.need_values()
-    tensor.initialize()
 
     def show() -> None:
+        tensor.initialize()
         core.shown(tensor)
         print(print_prefix, repr(tensor))
         print(tensor.array)
