@@ -106,3 +106,16 @@ def seconds(run: Callable[[], Any]) -> float:
     start = time.process_time()
     run()
     return time.process_time() - start
+
+
+def test_results_that_are_not_kept_are_named(page_of, data_of, monkeypatch, browser, tmp_path):
+    monkeypatch.setattr("nki_scope.sections.tensors.MOST", 1)
+    tensors, _ = results(page_of, data_of, np.ones((16, 8), np.float32))
+    browser.open(tmp_path / "scale.html")
+    browser.run(
+        "[...document.querySelectorAll('[role=tab]')].find(t => t.innerText == 'Tensors').click()"
+    )
+
+    assert tensors["left"] == {"doubled": 1, "out": 1}
+    text = browser.run("document.querySelector('[data-view=Tensors]').innerText")
+    assert "Not kept: doubled (1), out (1). nki-run --dump DIR" in text
