@@ -89,7 +89,8 @@ def test_run_says_how_far_each_result_is_from_numpy(nkigen, folder):
     said = nkigen("program.py:gated", *specs, "--run", "-o", "kernel.py")
 
     assert (said.code, said.err) == (0, "nkigen: -o wrote kernel.py\n")
-    first, second = said.out.splitlines()
+    first, second, last = said.out.splitlines()
+    assert last.startswith("agrees; at most: result 0 ")
     assert first.startswith("result 0, float32[130, 32]: from NumPy in float64: ")
     assert float(first.split(", ")[-1].split()[0]) < 64  # ulps of the largest; 64 products a sum
     assert second == "result 1, float32[130]: from NumPy in float64: equal"
@@ -99,7 +100,8 @@ def test_run_compares_arguments_that_are_written_to(nkigen, folder):
     specs = ("--spec", "f32[8,16]", "--spec", "f32[8,16]")
     said = nkigen("program.py:halved", *specs, "--run", "-o", "kernel.py")
 
-    assert [text.split(",")[0] for text in said.out.splitlines()] == ["result 0", "argument 1"]
+    lines = said.out.splitlines()[:-1]
+    assert [text.split(",")[0] for text in lines] == ["result 0", "argument 1"]
     assert said.out.splitlines()[1].endswith("from NumPy in float64: equal")
 
 
@@ -163,12 +165,22 @@ def test_json_is_one_object_with_everything(nkigen, folder):
 
 
 def test_json_says_inf_where_one_of_two_results_is_not_finite(nkigen, monkeypatch):
-    found = Found("result 0", np.array([np.inf], np.float32), Difference(np.inf, np.inf, 0.5, (0,)))
+    unequal = Difference(np.inf, np.inf, 0.5, (0,))
+    found = Found("result 0", np.array([np.inf], np.float32), unequal, 4.0)
     monkeypatch.setattr(sys.modules["nkigen_lite.cli.main"], "compare", lambda *_: [found])
 
     (row,) = json.loads(nkigen(*LINE, "--run", "--output-format", "json").out)["run"]["results"]
 
     assert (row["largest"], row["ulps"], row["ulps_of_largest"]) == ("inf", "inf", 0.5)
+    assert row["agrees"] is False
+
+
+def test_a_result_beyond_the_tolerance_differs_and_the_exit_code_is_one(nkigen, folder):
+    specs = ("--spec", "f32[130,64]", "--spec", "f32[64,32]")
+    said = nkigen("program.py:gated", *specs, "--run", "--tolerance", "0", "-o", "kernel.py")
+
+    assert said.code == 1
+    assert said.out.splitlines()[-1] == ("differs; at most: result 0 0 ulps of the largest element")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import math
 import subprocess
 import sys
 import tempfile
@@ -108,29 +109,80 @@ class Found:
     name: str
     array: np.ndarray
     difference: Difference
+    allowed: float
+    """Ulps of the largest element; of integers the largest difference."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the kernel means what NumPy means."""
+        ulps, largest = self.difference.ulps_of_largest, self.difference.largest
+        return largest < math.inf and (largest if ulps is None else ulps) <= self.allowed
+
+    @property
+    def limit(self) -> str:
+        """What is allowed."""
+        unit = "" if self.difference.ulps is None else " ulps of the largest element"
+        return f"{self.name} {self.allowed:.3g}{unit}"
 
     def __str__(self) -> str:
         kind = f"{self.array.dtype}{list(self.array.shape)}"
         return f"{self.name}, {kind}: from NumPy in float64: {self.difference}"
 
 
+ORDERS = 4
+"""Times NumPy's own error, and roundings, that sums in another order may lose."""
+
+
 def compare(
-    kernel: Compiled, source: str, function: Callable[..., Any], arrays: Sequence[np.ndarray]
-) -> list[Found]:
-    """The source and the function on the same numbers. Raises RunError."""
+    kernel: Compiled, source: str, function: Callable[..., Any], arrays: Sequence[np.ndarray],
+    tolerance: float | None = None,
+) -> list[Found]:  # fmt: skip
+    """The source and the function on the same numbers. `tolerance`: ulps of the largest element
+    that are allowed; else ORDERS times NumPy's own error in the dtypes of the arrays, and ORDERS.
+    Raises RunError."""
+    same = [np.array(a) for a in arrays]
     wide = [np.array(a, dtype=None if a.dtype.kind in "iub" else np.float64) for a in arrays]
     ours = _several(run_source(kernel, source, arrays))
     said = f"{getattr(function, '__name__', 'the function')}, in float64,"
     with np.errstate(all="ignore"), users_code(said):
         exact = _several(function(*wide))
-    pairs = [(f"result {n}", *pair) for n, pair in enumerate(zip(ours, exact, strict=True))]
+        numpys = _in_own_dtypes(function, same, exact)
+    pairs = [(f"result {n}", *each) for n, each in enumerate(zip(ours, exact, numpys, strict=True))]
     written = {name for name, _ in kernel.graph.writes}
     pairs += [
-        (f"argument {n}", arrays[n], wide[n])
+        (f"argument {n}", arrays[n], wide[n], same[n])
         for n, value in enumerate(kernel.graph.inputs)
         if value.name in written
     ]
-    return [Found(name, mine, difference(mine, truth)) for name, mine, truth in pairs]
+    return [
+        Found(name, mine, difference(mine, truth), _allowed(mine, truth, numpy, tolerance))
+        for name, mine, truth, numpy in pairs
+    ]
+
+
+def verdict(report: Sequence[Found]) -> str:
+    """Whether all results agree, in one line."""
+    wrong = [found for found in report if not found.agrees]
+    limits = ", ".join(found.limit for found in wrong or report)
+    return f"{'differs' if wrong else 'agrees'}; at most: {limits}"
+
+
+def _in_own_dtypes(
+    function: Callable[..., Any], arrays: list[np.ndarray], exact: Sequence[Any]
+) -> Sequence[Any]:
+    """What NumPy gives for the arrays as they are; the exact results for dtypes that it lacks."""
+    try:
+        return _several(function(*arrays))
+    except TypeError:
+        return exact
+
+
+def _allowed(ours: Any, exact: Any, numpys: Any, tolerance: float | None) -> float:
+    """Of one result."""
+    own = difference(np.asarray(numpys).astype(np.asarray(ours).dtype), exact)
+    if own.ulps_of_largest is None:
+        return own.largest
+    return ORDERS * (own.ulps_of_largest + 1) if tolerance is None else tolerance
 
 
 def _several(results: Any) -> Sequence[Any]:

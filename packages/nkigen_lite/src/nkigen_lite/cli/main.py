@@ -35,6 +35,7 @@ from nkigen_lite.cli.generated_source import (
     compare,
     headed,
     normal_inputs,
+    verdict,
 )
 from nkigen_lite.compiler.compile import WRITTEN, Compiled, check_version, compiled, rewritten
 from nkigen_lite.compiler.report import passes_text
@@ -76,6 +77,9 @@ def _parser() -> argparse.ArgumentParser:
         help="execute the kernel under nki-run on standard normal arrays; say how far it is from "
         "NumPy in float64")  # fmt: skip
     add("--seed", type=int, default=0, help="of the arrays of --run (default 0)")
+    add("--tolerance", type=float, metavar="ULPS",
+        help="of the largest element, up to which --run finds that a result agrees "
+        "(default: 4 times NumPy's own error, and 4)")  # fmt: skip
     add("--explain", action="store_true",
         help="what each pass made, what was fused, what was not and why, the cost")  # fmt: skip
     add_report(parser)
@@ -154,7 +158,7 @@ class _Job:
         report = self.found(kernel, text) if given.run else []
         write_report("nkigen", given.report, _results, kernel)
         _SAYS[given.output_format](self, kernel, text, report)
-        return 0
+        return int(not all(found.agrees for found in report))
 
     def write(self, text: str) -> None:
         """The kernel to its file, or to stdout; JSON has it in its record."""
@@ -166,7 +170,8 @@ class _Job:
 
     def found(self, kernel: Compiled, text: str) -> list[Found]:
         """What --run finds of each result."""
-        return compare(kernel, text, self.function, normal_inputs(self.specs, self.given.seed))
+        arrays = normal_inputs(self.specs, self.given.seed)
+        return compare(kernel, text, self.function, arrays, self.given.tolerance)
 
     def say_json(self, kernel: Compiled, text: str, report: list[Found]) -> None:
         """One object on stdout."""
@@ -179,6 +184,8 @@ class _Job:
             print(kernel.explain(), file=out)
         for found in report:
             print(found, file=out)
+        if report:
+            print(verdict(report), file=out)
 
     def record(self, kernel: Compiled, text: str, report: list[Found]) -> dict[str, Any]:
         """The same for machines."""
@@ -216,7 +223,8 @@ def _as_json(found: Found) -> dict[str, Any]:
     kind = {"dtype": str(array.dtype), "shape": array.shape}
     gaps = dataclasses.asdict(found.difference)
     finite = {k: "inf" if v == math.inf else v for k, v in gaps.items()}  # JSON has no infinity
-    return {"name": found.name} | kind | finite
+    limit = {"agrees": found.agrees, "allowed": min(found.allowed, sys.float_info.max)}
+    return {"name": found.name} | kind | finite | limit
 
 
 def _report(error: KernelError | FunctionError | OSError) -> None:
