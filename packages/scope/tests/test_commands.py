@@ -52,6 +52,23 @@ def test_a_search_shows_its_curve_and_the_gain_of_each_step(tmp_path, data_of, b
     assert browser.problems == []
 
 
+def test_a_store_shows_every_kernel_before_and_after(tmp_path, data_of, browser):
+    (tmp_path / "mlp.py").write_text(MLP)
+    run("nkigym", "tune", "mlp.py:mlp", *SPECS, "--budget", "60", "--store", "s.db", cwd=tmp_path)
+    (tuned_one,) = data_of(tmp_path / "page.html")[0]["schedules"]
+    run("nkigym", "show", "s.db", cwd=tmp_path)
+    document, _ = data_of(tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    shown(browser, "Schedule")
+
+    assert [s["steps"] for s in document["schedules"]] == [tuned_one["steps"]]
+    assert [k["totalNs"] for k in document["kernels"]] == [
+        tuned_one["rootNs"], tuned_one["steps"][-1]["ns"],
+    ]  # fmt: skip
+    assert document["schedules"][0]["curve"] == tuned_one["curve"]
+    assert browser.problems == []
+
+
 def test_orders_are_shown_with_their_witness(tmp_path, data_of, browser):
     run("tokenplan", "explain", STREAM, "--spec", "f32[512,256]", cwd=tmp_path)
     (orders,) = data_of(tmp_path / "page.html")[0]["orders"]
