@@ -24,6 +24,9 @@ def repository(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("repository")
     make_repository(folder)
     (folder / "program.txt").write_text(COPY)
+    (folder / "sweep.toml").write_text(
+        '[[function]]\nname = "doubling.py:double"\nshapes = [["f32[256,8]"]]\nbudget = 2\n'
+    )
     output(
         folder,
         "tokenplan",
@@ -78,6 +81,12 @@ COMMANDS = {
     "nkigym tune": (
         "nkigym-tune.json", "nkigym", "tune", "doubling.py:double", "--spec", "f32[256,8]",
         "--budget", "3", "--store", "found.db",
+    ),
+    "nkigym sweep": (
+        "nkigym-sweep.json", "nkigym", "sweep", "sweep.toml", "--store", "swept.db",
+    ),
+    "nkigym check": (
+        "nkigym-check.json", "nkigym", "check", "program.txt", "--of", "program.txt",
     ),
     "nkigym show": ("nkigym-store.json", "nkigym", "show", "found.db"),
     "nkigym best": ("nkigym-store.json", "nkigym", "best", "found.db"),
