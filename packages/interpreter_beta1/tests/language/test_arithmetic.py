@@ -392,3 +392,22 @@ def test_a_numpy_number_of_64_bits_is_one_of_python(name, dtype, number, evaluat
 def test_attention_scales_by_a_numpy_root(evaluate):
     x = np.arange(32, dtype=np.float32).reshape(4, 8)
     np.testing.assert_array_equal(evaluate(lambda t: t * (1 / np.sqrt(64)), x), x / 8)
+
+
+@pytest.mark.parametrize(
+    ("combined", "expected"),
+    [
+        (lambda ip, i: (i < 6) & (ip < i), lambda ip, i: (i < 6) & (ip < i)),
+        (lambda ip, i: (i < 2) | (ip == i), lambda ip, i: (i < 2) | (ip == i)),
+        (lambda ip, i: ~(ip > i), lambda ip, i: ~(ip > i)),
+    ],
+    ids=["and", "or", "not"],
+)
+def test_where_takes_combined_predicates(evaluate, rng, combined, expected):
+    x = rng.standard_normal((4, 8)).astype(np.float32)
+
+    def chosen(tile):
+        return nl.where(combined(nl.arange(4)[:, None], nl.arange(8)[None, :]), tile, -1.0)
+
+    ip, i = np.arange(4)[:, None], np.arange(8)[None, :]
+    np.testing.assert_array_equal(evaluate(chosen, x), np.where(expected(ip, i), x, -1))

@@ -8,7 +8,7 @@ from neuroncore.errors import (
     AttributeValueError,
     DTypeError,
     ImmutableError,
-    UnsupportedError,
+    ShapeError,
 )
 from nki_beta1 import nki, nl
 
@@ -37,12 +37,29 @@ def test_gather_rejects_an_index_outside(evaluate):
         evaluate(nl.gather_flattened, VALUES, np.full((4, 2), 8, np.uint32))
 
 
-def test_gather_rejects_a_mask(evaluate):
-    def masked(data, picks):
-        return nl.gather_flattened(data, picks, mask=nl.arange(2)[None, :] < 1)
+def test_gather_reads_no_index_outside_its_mask():
+    @nki.jit
+    def kernel(data, picks):
+        ip, i = nl.arange(4)[:, None], nl.arange(2)[None, :]
+        out = nl.ndarray((4, 2), dtype=data.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.zeros((4, 2), dtype=data.dtype))
+        inside = (i < 1) & (ip < 3)
+        found = nl.gather_flattened(nl.load(data), nl.load(picks), mask=inside)
+        nl.store(out[ip, i], found, mask=inside)
+        return out
 
-    with pytest.raises(UnsupportedError, match="gather_flattened: a mask on it"):
-        evaluate(masked, VALUES, np.zeros((4, 2), np.uint32))
+    picks = np.array([[7, 8], [0, 9], [3, 99], [8, 8]], np.uint32)
+
+    assert kernel(VALUES, picks).tolist() == [[7, 0], [8, 0], [19, 0], [0, 0]]
+
+
+def test_gather_rejects_a_mask_that_is_no_rectangle(evaluate):
+    def masked(data, picks):
+        ip, i = nl.arange(4)[:, None], nl.arange(4)[None, :]
+        return nl.gather_flattened(data, picks, mask=ip < i)
+
+    with pytest.raises(ShapeError, match="does not select a rectangle"):
+        evaluate(masked, VALUES, np.zeros((4, 4), np.uint32))
 
 
 def added(table, rows, values, *, op=np.add, mask=None, subscript=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neuroncore.enums import MemorySpace
-from neuroncore.errors import SignatureError, UnsupportedError
+from neuroncore.errors import SignatureError
 from neuroncore.instructions import INSTRUCTIONS
 from nki_beta1.call.apply import on_chip_shape
 from nki_beta1.execution.core import core_of
@@ -50,16 +50,13 @@ def index_tile(expr: Index, name: str) -> Any:
 
 
 def compared(predicate: Mask, name: str) -> tuple[Any, str]:
-    """A predicate as a tile, and the comparison of that tile with 0 that is true where it holds.
-
-    Raises UnsupportedError for a conjunction.
-    """
-    if predicate.comparison is None:
-        raise UnsupportedError(
-            "a combined predicate as a tile is not modelled yet",
-            expected="a single comparison of index expressions",
-            hint="choose twice, by one comparison each",
-            instruction=f"nl.{name}",
-        )
-    difference, op = predicate.comparison
-    return index_tile(difference, name), op
+    """A predicate as a tile, and the comparison of that tile with 0 that is true where it holds."""
+    if predicate.comparison is not None:
+        difference, op = predicate.comparison
+        return index_tile(difference, name), op
+    core, holds = core_of(name), predicate.dense()
+    tile = core.allocate(on_chip_shape(holds.shape), int32, MemorySpace.sbuf)
+    tile.initialize()
+    tile.array[...] = holds.reshape(tile.shape)
+    core.moved(tile)
+    return tile, "not_equal"

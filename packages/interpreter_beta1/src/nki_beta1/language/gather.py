@@ -12,7 +12,6 @@ from neuroncore.errors import (
     AccessError,
     AttributeValueError,
     DTypeError,
-    UnsupportedError,
 )
 from neuroncore.memory import View
 from nki_beta1.access.access import Access
@@ -31,18 +30,11 @@ from nki_dtypes import uint32
 def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = None) -> Any:
     """result[p, i…] = data[p].flat[indices[p, i…]], partition by partition, on GpSimdE.
 
-    data (P, F…), indices (P, I…) uint32; the result has the shape of indices.
+    data (P, F…), indices (P, I…) uint32; the result has the shape of indices; what a mask excludes
+    is neither read nor written.
     Raises DTypeError for other indices, AccessError for an index outside data's free elements.
     """
     core_of("gather_flattened").flush()
-    region = region_of(mask, indices.shape)
-    if region is not None:
-        raise UnsupportedError(
-            "a mask on it is not modelled",
-            hint="indices outside a mask are read too: leave the mask out and mask the store",
-            operand="mask",
-            instruction="nl.gather_flattened",
-        )
     if elementwise.dtype_of(indices) is not uint32:
         raise DTypeError(
             f"indices are {elementwise.dtype_of(indices)}",
@@ -51,9 +43,24 @@ def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = 
             instruction="nl.gather_flattened",
             rule="NKI 0.1: gather_flattened",
         )
-    inputs = {"data": elementwise.to_sbuf(data), "indices": elementwise.to_sbuf(indices)}
-    found = apply("nc_n_gather", inputs, {}, over="data")
-    return found if dtype is None else elementwise.copy(found, dtype)
+    picks = elementwise.to_sbuf(indices)
+    region = region_of(mask, picks.shape)
+    if region is not None:
+        picks = _selected(picks, region)
+    found = apply("nc_n_gather", {"data": elementwise.to_sbuf(data), "indices": picks}, {},
+                  over="data")  # fmt: skip
+    return found if dtype is None and region is None else elementwise.copy(found, dtype, mask)
+
+
+def _selected(indices: View, region: Region) -> View:
+    """The indices inside a mask, and 0 where they are not read."""
+    if region.inside is not None:
+        raise not_rectangular("nl.gather_flattened", region)
+    tile = indices.core.allocate(indices.shape, uint32, MemorySpace.sbuf)
+    run("memset", {"dst": tile, "value": 0}, {})
+    if not region.is_empty:
+        run("tensor_copy", {"dst": region.of(tile), "src": region.of(indices)}, {})
+    return tile
 
 
 @nl_function
