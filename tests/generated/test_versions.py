@@ -47,6 +47,10 @@ SMALL: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "top_8": (generator.top_8, ("f32[130, 70]",)),
     "sort": (np.sort, ("f32[130, 30]",)),
     "embedding": (generator.embedding, ("bf16[130, 70]", "i32[200]")),
+    "selective_scan": (
+        generator.selective_scan,
+        ("f32[130, 20]", "f32[130, 20]", "f32[130, 4]", *["f32[20, 4]"] * 2),
+    ),
     "cache_write": (generator.cache_write, ("bf16[3, 40, 8]", "i32[]", "bf16[3, 8]")),
 }  # fmt: skip
 
