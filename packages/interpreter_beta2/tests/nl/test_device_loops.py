@@ -205,6 +205,48 @@ CALLS = {
 }
 
 
+def draws_from_an_import(turn):
+    import random as drawn
+
+    drawn.random()
+
+
+def draws_from_an_imported_name(turn):
+    from random import gauss, random
+
+    gauss(random(), 1)
+
+
+def reads_an_imported_clock(turn):
+    import time as clock
+
+    clock.monotonic()
+
+
+def reads_an_imported_name(turn):
+    from time import monotonic as tick
+
+    tick()
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        (draws_from_an_import, {"drawn (a random generator) is changed"}),
+        (
+            draws_from_an_imported_name,
+            {f"{name} (a random generator) is changed" for name in ("gauss", "random")},
+        ),
+        (reads_an_imported_clock, {"clock.monotonic() is called"}),
+        (reads_an_imported_name, {"tick() is called"}),
+    ],
+)
+def test_what_a_body_imports_is_seen(body, what):
+    line = body.__code__.co_firstlineno + 1
+
+    assert {(said, line) for said in what} <= set(changes_of(body))
+
+
 def changes_of(body):
     """(what, line) of each change of state that a loop over `body` is reported for."""
     found = []

@@ -14,6 +14,7 @@ import dis
 import pickle
 import random
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -137,6 +138,9 @@ def _variables(functions: Sequence[FunctionType]) -> Iterator[tuple[str, Any]]:
         names = {name for code in _codes(function.__code__) for name in code.co_names}
         for name in sorted(names & function.__globals__.keys()):
             yield name, function.__globals__[name]
+        for name, (module, *member) in _imports(function.__code__).items():
+            found = sys.modules.get(module)
+            yield name, getattr(found, member[0], None) if member else found
 
 
 def _clocks(functions: Sequence[FunctionType]) -> Iterator[str]:
@@ -161,14 +165,34 @@ def _member(value: Any, name: str) -> Any:
 
 
 @lru_cache(maxsize=512)
+def _imports(code: CodeType) -> dict[str, tuple[str, ...]]:
+    """The variables that code imports: a module, or a module and its member."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in _codes(code):
+        origin: tuple[str, ...] = ()
+        for i in dis.get_instructions(one):
+            if i.opname == "IMPORT_NAME":
+                origin = (i.argval,)
+            elif i.opname == "IMPORT_FROM":
+                origin = (origin[0], i.argval)
+            elif i.opname.startswith("STORE_") and origin:
+                found.setdefault(i.argval, origin)
+                origin = origin[:1] if len(origin) > 1 else ()
+            elif i.opname == "POP_TOP":
+                origin = ()
+    return found
+
+
+@lru_cache(maxsize=512)
 def _paths(code: CodeType) -> frozenset[tuple[str, ...]]:
     """The variables of others that code reads, each with the attributes that follow it."""
     found: set[tuple[str, ...]] = set()
     path: tuple[str, ...] = ()
+    imported = set(_imports(code))
     for one in _codes(code):
         for i in dis.get_instructions(one):
             is_attribute = i.opname in ("LOAD_ATTR", "LOAD_METHOD") and path
-            is_root = i.opname in ("LOAD_GLOBAL", "LOAD_DEREF")
+            is_root = i.opname in ("LOAD_GLOBAL", "LOAD_DEREF") or i.argval in imported
             path = (*(path if is_attribute else ()), i.argval) if is_attribute or is_root else ()
             found.add(path)
     return frozenset(found - {()})
