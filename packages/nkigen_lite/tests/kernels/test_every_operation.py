@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from nki_dtypes import DType, cast, resolve
+from nkigen_lite import compile
 from nkigen_lite.ir import Builder, Graph
 from nkigen_lite.ops import OPS
 from nkigen_lite.tensors.constant import Constant
@@ -181,3 +182,12 @@ def test_one_operation(op, name, of_graph, source_results, tmp_path):
         found = np.asarray(ours).reshape(exact.shape).view(exact.dtype)
         assert exact.shape == spec.shape
         assert is_close(found, exact), f"{op} of {name} to {spec.dtype}"
+
+
+@pytest.mark.parametrize("function", [np.rint, np.trunc, np.floor, np.ceil])
+def test_rounded_zeros_keep_their_sign(function):
+    x = np.array([-0.0, 0.0, -0.3, 0.3, -0.5, 0.5, -1.5, 2.5, -(2.0**24), np.nan], np.float32)
+    found = compile(function, x)(x)
+
+    np.testing.assert_array_equal(found, function(x))
+    np.testing.assert_array_equal(np.signbit(found[:-1]), np.signbit(function(x[:-1])))
