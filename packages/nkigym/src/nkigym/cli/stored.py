@@ -311,10 +311,5 @@ def _fastest(given: argparse.Namespace) -> tuple[Stored, TuningTask, Any]:
     return found[0], asked, asked.replayed(found[0].schedule)
 
 
-def _winner(problem: Problem, result: Stored, path: str) -> Program:
-    task = stored_task(result.program, problem.target, path)
-    return task.kernel(task.replayed(result.schedule))
-
-
 def _us(nanoseconds: float | None) -> str:
     return "none" if nanoseconds is None else f"{nanoseconds / 1e3:,.2f} µs"
