@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-TARGET = "0.6"
+from nki_migrate.settings.request import VERSIONS
+
+TARGET = VERSIONS[-1]
 SECONDS, MEBIBYTES = 180.0, 4096
 _BOOT = """
 import resource, runpy, sys

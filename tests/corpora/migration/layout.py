@@ -14,6 +14,7 @@ from tests.corpora.beta1.catalog import HERE as BETA1
 from tests.corpora.beta1.catalog import CorpusCase, CorpusFile
 from tests.corpora.beta1.sources import Extracted, Snapshot, extract
 
+from nki_migrate.settings.request import VERSIONS
 from nki_migrate.verify.cases import Arg
 from nki_migrate.verify.child import parameters
 
@@ -103,7 +104,7 @@ import nki_runtime
 _choice = dict(backend={name!r}, nki={nki!r}, target={target!r}, shadow=True)
 _options = nki_runtime.use(**_choice, **{options!r})
 """
-LANGUAGES = {"beta1": ("beta1", "0.1"), "beta2": ("beta2", "0.6")}
+LANGUAGES = {"beta1": ("beta1", "0.1"), "beta2": ("beta2", VERSIONS[-1])}
 
 
 def write_old_entry(laid: Laid, case: CorpusCase) -> Entry:

@@ -9,7 +9,8 @@ import tokenize
 from collections.abc import Iterator
 
 from neuroncore.findings import Edit, Finding
-from nki_migrate.rewriting.context.mutable_parameters import is_in_out
+from nki_migrate.index import Function, Launch
+from nki_migrate.rewriting.context.mutable_parameters import is_in_out, is_output
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
 
@@ -53,10 +54,52 @@ def _parameters(function: ast.FunctionDef, site: Site) -> Iterator[Finding]:
             yield site.finding("NKI1105", owner.annotation, message, edits=[edit], basis=basis)
 
 
-_REORDER = (
-    "a keyword-only parameter without default follows one with a default; "
-    "reorder the parameters manually and drop the *"
-)
+def _check_outputs(node: ast.FunctionDef, site: Site) -> Iterator[Finding]:
+    """NKI1117: a kernel returns the parameters that it writes; callers assign them anew."""
+    function = site.function_of(node)
+    if function is None or function.node is not node or not function.entry:
+        return
+    written = {_written(n) for n in ast.walk(node)}
+    names = [n for n in function.parameters if n in written and is_output(node, n)]
+    if not names:
+        return
+    pad = " " * node.body[0].col_offset
+    edits = [site.insert_after(node.body[-1], f"\n{pad}return {', '.join(names)}")]
+    edits += _assigned_anew(function, names, site)
+    message = f"a kernel returns what it writes: {', '.join(f'`{n}`' for n in names)}"
+    yield site.finding("NKI1117", node, message, edits=edits)
+
+
+def _written(node: ast.AST) -> str | None:
+    """The name of the tensor that a DMA writes to."""
+    function = node.func if isinstance(node, ast.Call) else None  # its import may follow later
+    if not isinstance(function, ast.Attribute) or function.attr != "dma_copy":
+        return None
+    assert isinstance(node, ast.Call)
+    target = next((k.value for k in node.keywords if k.arg == "dst"), None)
+    while isinstance(target, ast.Subscript | ast.Attribute | ast.Call):
+        target = target.func if isinstance(target, ast.Call) else target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _assigned_anew(function: Function, names: list[str], site: Site) -> list[Edit]:
+    launches = (x for x in site.index.launches if x.kernel == function.name)
+    return [e for x in launches for e in _assigned(x, function.parameters, names, site)]
+
+
+def _assigned(
+    launch: Launch, parameters: tuple[str, ...], names: list[str], site: Site
+) -> Iterator[Edit]:
+    """`kernel(x, y)` as a statement is `y = kernel(x, y)`, where `y` is a name."""
+    given = dict(zip(parameters, launch.arguments, strict=False))
+    given |= {k.arg: k.value for k in launch.keywords if k.arg}
+    passed = [given.get(name) for name in names]
+    statement = site.index.parent(launch.call)
+    targets = [n.id for n in passed if isinstance(n, ast.Name)]
+    if isinstance(statement, ast.Expr) and len(targets) == len(names):
+        yield site.insert_before(statement, f"{', '.join(targets)} = ")
+
+
 _MESSAGE = "a kernel takes no keyword-only parameters; the * goes, calls by keyword still work"
 
 
@@ -68,12 +111,11 @@ def _check_keyword_only(node: ast.FunctionDef, site: Site) -> Iterator[Finding]:
     first_default = next((i for i, d in enumerate(arguments.kw_defaults) if d is not None), None)
     has_bare = any(default is None for default in arguments.kw_defaults)
     if has_bare and (arguments.defaults or first_default is not None):
-        yield site.manual(
-            "NKI2014",
-            arguments.kwonlyargs[0],
-            "a keyword-only parameter without default follows one with a default; "
-            "reorder the parameters manually and drop the *",
+        message = (
+            "a keyword-only parameter without default follows one with a default;"
+            " reorder the parameters manually and drop the *"
         )
+        yield site.manual("NKI2014", arguments.kwonlyargs[0], message)
         return
     edit = _star(node, site)
     if edit is not None:
@@ -201,6 +243,7 @@ def _as_tuple(node: ast.List, site: Site) -> list[Edit]:
 
 HOOKS = {
     "NKI1105": Hooks(nodes=(ast.FunctionDef, ast.Attribute, ast.Name), check=_check),
+    "NKI1117": Hooks(nodes=(ast.FunctionDef,), check=_check_outputs),
     "NKI2014": Hooks(nodes=(ast.FunctionDef,), check=_check_keyword_only),
     "NKI2016": Hooks(nodes=(ast.FunctionDef, ast.Call), check=_check_list_arguments),
 }

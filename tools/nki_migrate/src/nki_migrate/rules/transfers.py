@@ -10,7 +10,7 @@ from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import Const, Parameter, Storage, Sym, Tensor, Unknown, Value
 from nki_migrate.rewriting.context.call_site import DONE, NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context
-from nki_migrate.rewriting.context.mutable_parameters import is_in_out
+from nki_migrate.rewriting.context.mutable_parameters import is_in_out, is_output
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
 from nki_migrate.rewriting.destinations.destination import (
@@ -198,11 +198,13 @@ def _reject_parameters(ctx: Context, dst: Tensor, site: CallSite) -> None:
         if is_in_out(ctx.function.node, name):
             ctx.basis.append(f"`{name}` is annotated as mutable, and every return has it")
             return
-        raise Cannot(
-            Reason.OUTPUT_PARAMETER,
-            f"`{name}` is a parameter: allocate and return it here, and change the callers",
-            site.node,
-        )
+        if not is_output(ctx.function.node, name):
+            text = f"`{name}` is a parameter: allocate and return it here, and change the callers"
+            raise Cannot(Reason.OUTPUT_PARAMETER, text, site.node)
+        text = f"`{name}` is an output: it is written as before, and returned"
+        is_seen = any(ctx.seen_at(n) is not None for n in ast.walk(site.node))
+        callers = None if is_seen else f"callers take what `{ctx.function.name}` returns"
+        ctx.report(Reason.OUTPUT_PARAMETER, site.node, text, assumption=callers)
 
 
 def _stored_value(

@@ -121,8 +121,16 @@ def _call(
         role: [values[e["name"]] for e in variant if e["role"] == role and _taken(names, e)]
         for role in ("output", "inout")
     }
-    results += by_role["output"]
+    results = [r for r in results if not _is_output(r, by_role["output"])] + by_role["output"]
     return results + by_role["inout"], len(results)
+
+
+def _is_output(result: Array, outputs: Sequence[Array]) -> bool:
+    """Whether a kernel returned one of its output arguments, which counts once."""
+    return any(
+        result.shape == np.shape(one) and result.tobytes() == np.asarray(one).tobytes()
+        for one in outputs
+    )
 
 
 def _taken(names: Sequence[str] | None, entry: Mapping[str, Any]) -> bool:

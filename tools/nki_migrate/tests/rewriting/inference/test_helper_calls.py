@@ -38,6 +38,14 @@ def loaded(source, rows):
     n, m = source.shape
     return nl.load(source[nl.ds(0, rows), 0:m])
 """,
+    "blocks_of": """
+
+def blocks_of(source, n, m):
+    blocks = nl.ndarray((2, nl.par_dim(n), m), dtype=nl.float32, buffer=nl.sbuf)
+    for k in nl.affine_range(2):
+        blocks[k] = nl.multiply(nl.load(source[0:n, 0:m]), 0.5)
+    return blocks
+""",
     "doubled": """
 
 def doubled(tile):
@@ -154,3 +162,13 @@ def test_a_list_whose_item_is_replaced_holds_the_new_tile():
     """
 
     assert "TODO(nki-migrate" in migrated(body).after
+
+
+def test_a_list_of_blocks_that_a_helper_returns_is_not_one_tile():
+    """What `.shape` of it is depends on whether the blocks are a list."""
+    body = """
+        blocks = blocks_of(x, n, m)
+        result = nl.add(nl.copy(blocks[0]), tile)
+    """
+
+    assert "the shape of `blocks[0]` is not known" in migrated(body).after

@@ -25,6 +25,13 @@ def is_in_out(node: FunctionNode, name: str) -> bool:
     return bool(returns) and all(_gives(value, name) for value in returns)
 
 
+def is_output(node: FunctionNode, name: str) -> bool:
+    """Whether a function returns nothing, so that a parameter that it writes is its output."""
+    inner = _own_nodes(node)
+    is_rebound = any(isinstance(n, ast.Name) and n.id == name and _binds(n) for n in inner)
+    return not is_rebound and not any(isinstance(n, ast.Return | ast.Yield) for n in inner)
+
+
 def _is_mutable(arguments: ast.arguments, name: str) -> bool:
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     annotation = next((a.annotation for a in every if a.arg == name), None)

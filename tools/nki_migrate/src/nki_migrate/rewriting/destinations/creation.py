@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from neuroncore.targets import resolve_target
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
+    Container,
     Parameter,
     Seq,
     ShapeOf,
@@ -102,7 +103,7 @@ class _Creation:
             if any(s is None for s in sizes):
                 return None, 0
             return tuple(s for s in sizes if s is not None), min(shape.partition_marks, default=0)
-        if isinstance(shape, ShapeOf | Unknown | Unsupported | Parameter):
+        if isinstance(shape, Container | ShapeOf | Unknown | Unsupported | Parameter):
             return None, 0
         raise Cannot(Reason.BUFFER, "a shape that is not understood", self.shape_node)
 

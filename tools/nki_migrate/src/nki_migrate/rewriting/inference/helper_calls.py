@@ -182,7 +182,8 @@ def _described(ctx: Context, value: Value) -> Value | None:
         return Seq(known, "") if len(known) == len(items) else None
     if isinstance(value, Returned):  # by another helper
         value = bound_to(ctx, value, "result")
-    return _tile(ctx, value) if isinstance(value, Tensor) else None
+    is_tile = isinstance(value, Tensor) and not value.storage.blocks  # blocks may be a list
+    return _tile(ctx, value) if is_tile else None
 
 
 def _tile(ctx: Context, tile: Tensor) -> Returned:
