@@ -51,7 +51,9 @@ def agreement(kernel: TileKernel, seed: int) -> str | None:
     module = emit(found.described, found.kernel, found.kept)
     remarks = compiler.compile_bytecode(bytecode.write(module), "sm_90").remarks
     (operation, *_) = (o for o in module.functions[0].body.walk() if o.name.startswith("load_"))
-    mine = [r for _, n, r in compiler.by_operation(module, remarks) if n == operation.place.column]
+    assert operation.place is not None
+    number = operation.place.column
+    mine = [r for _, n, r in compiler.by_operation(module, remarks) if n == number]
     uses_tma = any("TMA Load" in r.text for r in mine)
     reasons = {part for r in mine if "TmaLoadFailed" in r.name for part in r.text.split("; ")[1:]}
     if uses_tma == (not verdict.obstacles) and reasons <= set(verdict.obstacles):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packages.tokenplan.tests.tile_ir import kernels
@@ -104,7 +105,7 @@ def test_names_comments_and_lines_of_every_example_hit_the_cache(tmp_path, monke
     ):
         file = tmp_path / f"kernels{n}.py"
         file.write_text(text.replace("from __future__ import annotations\n", ""), "utf-8")
-        found = {"__name__": f"kernels{n}"}
+        found: dict[str, Any] = {"__name__": f"kernels{n}"}
         sys.modules[f"kernels{n}"] = sys.modules[__name__]
         exec(compile(file.read_text("utf-8"), str(file), "exec"), found)
         keys.append([candidate(e.make, {}, "sm_90").key for e in found["EXAMPLES"].values()])

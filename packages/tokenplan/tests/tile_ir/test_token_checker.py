@@ -27,8 +27,8 @@ def test_runs_are_the_bytes_of_all_elements():
     rng = np.random.default_rng(SEED)
     for _ in range(200):
         dims = [(int(n), int(s) * 4) for n, s in rng.integers(1, 9, (rng.integers(1, 4), 2))]
-        elements = 64 + sum(np.indices([n for n, _ in dims]) * np.reshape(
-            [s for _, s in dims], (-1, *[1] * len(dims))))  # fmt: skip
+        strides = np.reshape([stride for _, stride in dims], (-1, *[1] * len(dims)))
+        elements = 64 + (np.indices([count for count, _ in dims]) * strides).sum(axis=0)
         every = {byte + n for byte in elements.ravel().tolist() for n in range(4)}
         for found in (runs_of_box(64, dims, 4), runs_of_elements(elements, 4)):
             assert sorted(every) == [b for a, end in found.tolist() for b in range(a, end)], dims

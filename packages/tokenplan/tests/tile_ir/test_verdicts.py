@@ -1,5 +1,6 @@
 """Verdicts on accesses: what the compiler reports of them, and code W4."""
 
+import json
 import random
 
 import pytest
@@ -61,6 +62,23 @@ def test_w4_names_the_access_and_the_reason_in_report_and_plan():
     )
     assert found.text in plan_file.write(graph)
     assert "cannot use TMA" in " ".join(explained(graph).split())
+
+
+def test_report_and_plan_have_the_verdict_of_each_access():
+    graph = orders_of(gemm().described()).graph
+    text, plan = explained(graph), json.loads(plan_file.write(graph))
+    seen = [op["details"] for op in _operations(plan["body"])]
+
+    assert seen == [{"view": "partition_view of 2 dimensions", "TMA": "possible"}] * 3
+    assert text.count("partition_view of 2 dimensions; TMA: possible") == 3
+    assert plan_file.read(plan_file.write(graph))[0] == graph
+    older = orders_of(gemm().described(), target="sm_80").graph
+    assert explained(older).count("; TMA: no TMA before sm_90") == 3
+
+
+def _operations(body):
+    for node in body:
+        yield from _operations(node["body"]) if "loop" in node else [node]
 
 
 def test_a_target_without_tma_is_the_reason():

@@ -66,6 +66,8 @@ class _Report:
         width = max((len(name) for name in self.ops), default=0)
         for op in self.ops.values():
             yield f"  {op.id:{width}}  {_source(op)}".rstrip()
+            if "view" in (details := dict(op.details)):
+                yield f"  {'':{width}}  {details['view']}; TMA: {details['TMA']}"
         for loop in loops:
             last = loop.start + loop.step * (loop.trips - 1)
             values = f"{loop.variable} from {loop.start} to {last} by {loop.step}"

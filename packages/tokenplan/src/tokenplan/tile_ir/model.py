@@ -69,13 +69,14 @@ class DescribedOrders(Orders):
     described: Described
 
 
-def kernel_of(described: Described) -> Kernel:
-    """The planner's view, in which only loads and stores are operations."""
+def kernel_of(described: Described, details: Mapping[str, Mapping[str, str]]) -> Kernel:
+    """The planner's view, in which only loads and stores are operations; `details` of some, by id,
+    are those of the operations."""
     trips = {node.name: node.trips for node in walk(described.body) if isinstance(node, Repeat)}
     ranges = {n: (0, max(1, size) - 1) for n, size in (trips | dict(described.grid)).items()}
     memories = {a.name: _memory(a, described, ranges) for a in described.arrays}
     outer = tuple(name for name, _ in described.grid)
-    body = _Reader(memories).nodes(described.body, outer)
+    body = _Reader(memories, details).nodes(described.body, outer)
     for name, size in reversed(described.grid):
         body = (Loop(name, name, size, 0, 1, body),)
     buffers = {name: memory.buffer for name, memory in memories.items()}
@@ -155,6 +156,7 @@ def _growth(extents: tuple[int, ...], array: Array) -> int:
 @dataclass(frozen=True, slots=True)
 class _Reader:
     memories: Mapping[str, _Memory]
+    details: Mapping[str, Mapping[str, str]]
 
     def nodes(self, body: tuple[Statement, ...], loops: tuple[str, ...]) -> tuple[Node, ...]:
         found: list[Node] = []
@@ -171,7 +173,8 @@ class _Reader:
 
     def op(self, made: Transfer, loops: tuple[str, ...]) -> Op:
         details = {"order": made.order, "scope": made.scope, "padding": made.padding}
-        shown = tuple(sorted((n, v) for n, v in details.items() if v not in (None, "weak")))
+        own = {name: value for name, value in details.items() if value not in (None, "weak")}
+        shown = tuple(sorted({**own, **self.details.get(made.id, {})}.items()))
         kind = "store" if made.is_store else "load"
         access = self.access(made)
         return Op(made.id, kind, "memory", loops, (access,), shown, made.place)

@@ -19,17 +19,19 @@ from tokenplan.rules import BUDGET, Conflict, Pair, carried_by, decide
 from tokenplan.rules.candidate_orders import Place, places
 from tokenplan.tile_ir.description import Described
 from tokenplan.tile_ir.model import DescribedOrders, Order, Orders, claims_of, kernel_of
-from tokenplan.tile_ir.verdicts import diagnostics
+from tokenplan.tile_ir.verdicts import diagnostics, verdicts
 
 
 def orders_of(described: Described, budget: int = BUDGET, target: str = "sm_90") -> DescribedOrders:
     """The orders of a described kernel; see `tokenplan.analyse` for what they rest on.
 
-    Diagnostics W4 name the accesses that the target's TMA cannot make.
+    The details of each access are its view and whether the target's TMA can make it; diagnostics W4
+    name those that it cannot.
     """
-    kernel = kernel_of(described)
+    judged = list(verdicts(described, target))
+    kernel = kernel_of(described, {verdict.access.id: verdict.details for verdict in judged})
     found = orders_of_kernel(kernel, claims_of(described, kernel), len(described.grid), budget)
-    remarks = (*found.graph.diagnostics, *diagnostics(described, target))
+    remarks = (*found.graph.diagnostics, *diagnostics(judged))
     graph = replace(found.graph, diagnostics=remarks)
     return DescribedOrders(kernel, graph, found.needed, found.kept, described)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd, prod
 
@@ -27,6 +27,11 @@ class AccessVerdict:
     view: TileView
     obstacles: tuple[str, ...]
 
+    @property
+    def details(self) -> dict[str, str]:
+        """The verdict in plans and reports."""
+        return {"view": str(self.view), "TMA": ", ".join(self.obstacles) or "possible"}
+
 
 def verdicts(described: Described, target: str = "sm_90") -> Iterator[AccessVerdict]:
     """One verdict per load and store, in program order.
@@ -41,12 +46,12 @@ def verdicts(described: Described, target: str = "sm_90") -> Iterator[AccessVerd
         yield AccessVerdict(made, view, obstacles)
 
 
-def diagnostics(described: Described, target: str = "sm_90") -> list[Diagnostic]:
+def diagnostics(judged: Iterable[AccessVerdict]) -> list[Diagnostic]:
     """W4 for each access that TMA cannot make."""
     return [
         Diagnostic("W4", f"{v.access.id} of {v.access.array.name} ({v.view}) cannot use TMA: "
                    f"{', '.join(v.obstacles)}", _where(v.access))
-        for v in verdicts(described, target)
+        for v in judged
         if v.obstacles
     ]  # fmt: skip
 
