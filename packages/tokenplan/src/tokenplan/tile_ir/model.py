@@ -70,8 +70,8 @@ class DescribedOrders(Orders):
 
 
 def kernel_of(described: Described, details: Mapping[str, Mapping[str, str]]) -> Kernel:
-    """The planner's view, in which only loads and stores are operations; `details` of some, by id,
-    are those of the operations."""
+    """The planner's view, in which only loads and stores are operations; `details` has
+    further details of an operation by its id."""
     trips = {node.name: node.trips for node in walk(described.body) if isinstance(node, Repeat)}
     ranges = {n: (0, max(1, size) - 1) for n, size in (trips | dict(described.grid)).items()}
     memories = {a.name: _memory(a, described, ranges) for a in described.arrays}

@@ -26,7 +26,7 @@ def orders_of(described: Described, budget: int = BUDGET, target: str = "sm_90")
     """The orders of a described kernel; see `tokenplan.analyse` for what they rest on.
 
     The details of each access are its view and whether the target's TMA can make it; diagnostics W4
-    name those that it cannot.
+    name the accesses that it cannot make.
     """
     judged = list(verdicts(described, target))
     kernel = kernel_of(described, {verdict.access.id: verdict.details for verdict in judged})
