@@ -33,13 +33,14 @@ def main(x):
 """
 
 
-def migrated(text: str, **choices: bool) -> FileResult:
-    return process(Task("k.py", text.encode(), Request(target=VERSIONS[-1], **choices)))
+def migrated(text: str, *, unsafe_fixes: bool = False) -> FileResult:
+    request = Request(target=VERSIONS[-1], unsafe_fixes=unsafe_fixes)
+    return process(Task("k.py", text.encode(), request))
 
 
-def run(text: str, **backend: str) -> list[np.ndarray]:
+def run(text: str, backend: str = "beta2") -> list[np.ndarray]:
     module = ModuleType("k")
-    with nki_runtime.use(**backend):
+    with nki_runtime.use(backend=backend):
         exec(compile(text, "k.py", "exec"), module.__dict__)
         return list(module.main(np.arange(128, dtype=np.float32).reshape(8, 16)))
 

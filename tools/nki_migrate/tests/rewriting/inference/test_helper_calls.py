@@ -111,9 +111,9 @@ def migrated(body: str) -> FileResult:
     return process(Task("kernels.py", text.encode(), Request(target=VERSIONS[-1])))
 
 
-def run(text: str, x: np.ndarray, **backend: str) -> np.ndarray:
+def run(text: str, x: np.ndarray, backend: str = "beta2") -> np.ndarray:
     module = ModuleType("kernels")
-    with nki_runtime.use(**backend):
+    with nki_runtime.use(backend=backend):
         exec(compile(text, "kernels.py", "exec"), module.__dict__)
         return np.asarray(module.kernel(x))
 
@@ -125,7 +125,7 @@ def test_tiles_of_helpers_and_lists_have_the_shapes_of_their_calls(body):
     result = migrated(body)
 
     assert all(k.complete for k in result.kernels), result.after
-    new = run(result.after, x, nki=VERSIONS[-1])
+    new = run(result.after, x)
     np.testing.assert_allclose(new, run(result.before, x, backend="beta1"), rtol=1e-5)
 
 

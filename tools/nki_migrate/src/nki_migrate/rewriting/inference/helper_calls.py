@@ -182,8 +182,9 @@ def _described(ctx: Context, value: Value) -> Value | None:
         return Seq(known, "") if len(known) == len(items) else None
     if isinstance(value, Returned):  # by another helper
         value = bound_to(ctx, value, "result")
-    is_tile = isinstance(value, Tensor) and not value.storage.blocks  # blocks may be a list
-    return _tile(ctx, value) if is_tile else None
+    if not isinstance(value, Tensor) or value.storage.blocks:  # blocks may be a list
+        return None
+    return _tile(ctx, value)
 
 
 def _tile(ctx: Context, tile: Tensor) -> Returned:
