@@ -22,6 +22,7 @@ from benchmarks.model.predict import Model, Prediction
 from benchmarks.model.table import (
     HEAD,
     bottleneck_lines,
+    family_lines,
     figure_lines,
     interval_lines,
     markdown,
@@ -65,13 +66,11 @@ def explicit(points: Sequence[Point]) -> list[Point]:
 
 
 def closing_lines(model: Model, predictions: Sequence[Prediction]) -> Iterator[str]:
-    """Sections, ladders, bottlenecks, percentages; last the explicit points on one line: all of
+    """Families, ladders, bottlenecks, percentages; last the explicit points on one line: all of
     them, and the points that gave no constant.
     """
     points: list[Point] = [p.point for p in predictions]
-    for section in sorted({p.section for p in points}):
-        mine = [p for p in predictions if p.point.section == section]
-        yield f"section {section}: {summary_text(mine)}"
+    yield from family_lines(model, predictions)
     yield from order_lines(predictions)
     yield from bottleneck_lines(model, points)
     yield from interval_lines(model, predictions)

@@ -74,19 +74,45 @@ def figure_lines(model: Model, points: Sequence[Point]) -> Iterator[str]:
             yield f"  {point.id}: {', '.join(pairs)}"
 
 
-def interval_lines(model: Model, predictions: Sequence[Prediction]) -> Iterator[str]:
-    """How many times of whole kernels are inside the 80 % interval, and how wide it is."""
-    inside, widths = [], []
+def family_lines(model: Model, predictions: Sequence[Prediction]) -> Iterator[str]:
+    """By family: errors, kernels inside the 80 % interval, pairs in order, bottlenecks right."""
+    head = "points", "median", "90 %", "in 80 %", "order", "bottleneck"
+    yield f"{'family':24}" + "".join(f"{name:>11}" for name in head)
+    for family in dict.fromkeys(p.point.family for p in predictions):
+        mine = [p for p in predictions if p.point.family == family]
+        middle, ninth, count = summary(mine)
+        wrong = {(a.point.id, b.point.id) for a, b in disorders(mine)}
+        pairs = [(a.point.id, b.point.id) not in wrong for a, b in ladder_pairs(mine)]
+        named = [p for p in mine if p.point.bottleneck]
+        cells = [
+            str(count), f"{middle:.1%}", f"{ninth:.1%}",
+            _of([low <= p.point.measured <= high for p, low, high in intervals(model, mine)]),
+            _of(pairs), _of([model.bottleneck(p.point) in p.point.bottleneck for p in named]),
+        ]  # fmt: skip
+        yield f"{family:24}" + "".join(f"{cell:>11}" for cell in cells)
+
+
+def _of(right: Sequence[bool]) -> str:
+    return f"{sum(right)} of {len(right)}" if right else ""
+
+
+def intervals(
+    model: Model, predictions: Iterable[Prediction]
+) -> Iterator[tuple[Prediction, float, float]]:
+    """The times of whole kernels, with the ends of their 80 % intervals."""
     for made in predictions:
         if made.point.read in LARGE and made.point.unit in ("ns", "us", "ms"):
             found = model.timeline(made.point).uncertainty
-            inside.append(found.low_ns <= made.point.measured <= found.high_ns)
-            widths.append(found.high_ns / made.predicted - 1)
-    if inside:
-        yield (
-            f"80 % interval: {sum(inside)} of {len(inside)} kernels inside, "
-            f"half-width {median(widths):.0%} in the median"
-        )
+            yield made, found.low_ns, found.high_ns
+
+
+def interval_lines(model: Model, predictions: Sequence[Prediction]) -> Iterator[str]:
+    """How many times of whole kernels are inside the 80 % interval, and how wide it is."""
+    found = list(intervals(model, predictions))
+    if found:
+        inside = [low <= p.point.measured <= high for p, low, high in found]
+        width = median(high / p.predicted - 1 for p, _, high in found)
+        yield (f"80 % interval: {_of(inside)} kernels inside, half-width {width:.0%} in the median")
 
 
 def speed_lines(model: Model, points: Sequence[Point]) -> Iterator[str]:

@@ -255,6 +255,9 @@ def test_the_last_line_sums_up_the_explicit_points_and_those_that_gave_no_consta
 
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["a1", "a2", "a3"]
+    row = next(line for line in lines if line.startswith("a library "))
+    cells = r"6 +\d+\.\d% +\d+\.\d% +\d of 6 +\d+ of \d+ +\d of 6"
+    assert re.fullmatch(f"a library +{cells}", row), row
     share = r"median \d+\.\d % p90 \d+\.\d % \(8 points\)"
     assert re.fullmatch(f"{share}; of points that gave no constant {share}", lines[-1])
 

@@ -21,7 +21,8 @@ def captured(
     random = np.random.default_rng(seed)
     table: dict[str, list[Any]] = {}
     for bar in timeline.bars:
-        if random.random() < drop:
+        place = bar.place
+        if random.random() < drop or place is None:
             continue
         is_dma, begin = bar.lane == "dma", 10_000_000 + round(bar.start_ns)
         length = bar.end_ns - bar.start_ns
@@ -32,7 +33,7 @@ def captured(
             "end_ts": begin + 50 if is_dma else end,
             "engine": "Sync" if is_dma else bar.lane.capitalize(),
             "opcode": OPCODES.get(bar.kind, bar.instruction.upper()),
-            "nki_source_location": f"['/home/user/{bar.place.file}:{bar.place.line}']",
+            "nki_source_location": f"['/home/user/{place.file}:{place.line}']",
             "dma_trigger_end_ts": end if is_dma else None,
         }
         for name, value in row.items():

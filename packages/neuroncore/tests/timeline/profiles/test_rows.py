@@ -47,7 +47,7 @@ def test_a_missing_column_is_named_with_the_one_that_it_may_be(table):
         profile_of("p", renamed(table, start_ts="start_time", engine="unit"))
 
     assert raised.value.what == "p has no column start_ts, engine"
-    assert raised.value.hint.startswith("rename start_time to start_ts")
+    assert (raised.value.hint or "").startswith("rename start_time to start_ts")
 
 
 def test_an_unknown_column_is_reported_and_not_read(table):
@@ -67,7 +67,7 @@ def test_a_profile_without_source_lines_says_how_to_get_them(table):
     with pytest.raises(LaunchError, match="no instruction names a source line") as raised:
         profile_of("p", {**table, "nki_source_location": [None] * len(table["start_ts"])})
 
-    assert "NKI_DEBUG_INFO" in raised.value.hint
+    assert "NKI_DEBUG_INFO" in (raised.value.hint or "")
 
 
 def set_back(values, by, place):
