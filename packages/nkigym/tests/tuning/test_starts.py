@@ -61,6 +61,7 @@ def test_a_search_begins_with_the_generated_kernel_and_has_the_baseline_beside_i
 
     assert tuned.root == compile(product, *specs).program
     assert tuned.baseline_ns == estimate(baseline_kernel(product, *specs)).total_ns
+    assert tuned.gap_removed is not None
     bound_ns = max(Rooflines("trn2", tuned.root.nki).of(tuned.root).values())
     best_ns = tuned.report.root_ns - tuned.gap_removed * (tuned.report.root_ns - bound_ns)
     assert best_ns == pytest.approx(estimate(tuned.program).total_ns)
