@@ -52,6 +52,17 @@ def kernel(a):
     return out
 """
 
+SUMS_BESIDE_A_RESULT = """
+@nki.jit
+def kernel(a):
+    out = nl.ndarray((8, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+    sums = nl.ndarray((8, 1), dtype=nl.float32, buffer=nl.sbuf)
+    tile = nl.load(a[0:8, 0:16], dtype=nl.float32)
+    nisa.activation_reduce(op=nl.square, data=tile, reduce_op=np.add, reduce_res=sums[...])
+    nl.store(out, value=sums)
+    return out
+"""
+
 COLUMN_OPERAND = """
 @nki.jit
 def kernel(a):
@@ -155,6 +166,7 @@ COLUMN = np.arange(8, dtype=np.float32).reshape(8, 1)
         (OPTIONAL_TENSOR, (A,), A * 2),
         (LIST_OF_TILES, (A,), A),
         (COLUMN_OPERAND, (A,), A.max(1, keepdims=True) - A + A * A.max(1, keepdims=True)),
+        (SUMS_BESIDE_A_RESULT, (A,), np.sum(A.astype(np.float64) ** 2, 1, keepdims=True)),
         (NUMBERS, (A,), 3 * P - 2 * F + 5),
         (SELECTION, (A,), np.where(P <= F - 3, np.where(2 * P + 1 < F, A, -1.0), 0.5)),
         (PICKED_ROWS, (A,), np.roll(A, 8, axis=1)),
@@ -162,8 +174,15 @@ COLUMN = np.arange(8, dtype=np.float32).reshape(8, 1)
         (IN_RANGE, (A, LOW, HIGH), np.where((F + 2 >= LOW) & (F + 2 < HIGH), A, -1.0)),
     ],
     ids=[
-        *("tensor given", "tensor left out", "list of tiles", "column", "numbers", "selection"),
-        *("picked rows", "grid as index", "in range"),
+        *("tensor given", "tensor left out", "list of tiles", "column"),
+        *(
+            "sums beside a result",
+            "numbers",
+            "selection",
+            "picked rows",
+            "grid as index",
+            "in range",
+        ),
     ],
 )
 def test_old_and_new_give_what_numpy_gives(text, arrays, expected, tmp_path):
@@ -210,6 +229,13 @@ def kernel(a, b):
 """)
 
     assert "perf_mode=nisa.matmul_perf_mode.double_row" in after
+
+
+def test_the_shape_of_blocks_is_the_same_where_they_are_folded():
+    result = migrate_source(HEAD + LIST_OF_TILES, "k.py", Request(block_dims="fold"))
+
+    assert "range(2)" in result.after
+    assert "blocks.dtype" in result.after
 
 
 @pytest.mark.parametrize("name", ["benchmark", "profile", "baremetal"])

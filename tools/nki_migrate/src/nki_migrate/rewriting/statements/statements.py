@@ -317,7 +317,9 @@ def _expression(ctx: Context, statement: ast.Expr) -> bool:
     if isinstance(node, ast.Constant):
         return False
     found = ctx.value_of(node)
-    return isinstance(found, Const) and found.text == "done" and node not in ctx.kept
+    is_emitted = isinstance(found, Tensor) and is_device_call(ctx, node)  # for its reduce_res=
+    is_done = isinstance(found, Const) and found.text == "done"
+    return (is_emitted or is_done) and node not in ctx.kept
 
 
 def _return(ctx: Context, statement: ast.Return) -> bool:
