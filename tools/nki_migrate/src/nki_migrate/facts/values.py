@@ -129,6 +129,8 @@ class Returned(Value):
     dtype: str | None
     buffer: str
     is_value: bool | None
+    blocks: int = 0
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,14 @@ def blocks_of(source, n, m):
         blocks[k] = nl.multiply(nl.load(source[0:n, 0:m]), 0.5)
     return blocks
 """,
+    "halve_blocks": """
+
+def halve_blocks(blocks, n):
+    assert blocks.shape[1] == n
+    i = nl.mgrid[0:n, 0:16]
+    for k in nl.affine_range(blocks.shape[0]):
+        blocks[k, i.p, i.x] = nl.multiply(blocks[k, i.p, i.x], 0.5)
+""",
     "doubled": """
 
 def doubled(tile):
@@ -86,6 +94,15 @@ BODIES = {
             kept[k] = nl.exp(tile)
         result = kept[0] + kept[1]
     """,
+    "blocks_that_a_helper_returns": """
+        blocks = blocks_of(x, n, m)
+        result = nl.add(nl.copy(blocks[1]), tile)
+    """,
+    "blocks_that_one_helper_returns_and_another_changes": """
+        blocks = blocks_of(x, n, m)
+        halve_blocks(blocks, n)
+        result = nl.add(blocks[1], tile)
+    """,
     "items_of_a_dict": """
         kept = {}
         kept["a"] = nl.exp(tile)
@@ -101,14 +118,16 @@ BODIES = {
 }
 
 
-def migrated(body: str) -> FileResult:
+def migrated(body: str, block_dims: str = "auto") -> FileResult:
     """The kernel with this body, and the helpers that it reaches, migrated."""
     called = {name for name in HELPERS if f"{name}(" in body}
     called |= {"combined"} if "doubled" in called else set()
     helpers = "\n".join(text for name, text in HELPERS.items() if name in called)
     body = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
     text = HEAD + helpers + KERNEL + body + TAIL
-    return process(Task("kernels.py", text.encode(), Request(target=VERSIONS[-1])))
+    return process(
+        Task("kernels.py", text.encode(), Request(target=VERSIONS[-1], block_dims=block_dims))
+    )
 
 
 def run(text: str, x: np.ndarray, backend: str = "beta2") -> np.ndarray:
@@ -127,6 +146,18 @@ def test_tiles_of_helpers_and_lists_have_the_shapes_of_their_calls(body):
     assert all(k.complete for k in result.kernels), result.after
     new = run(result.after, x)
     np.testing.assert_allclose(new, run(result.before, x, backend="beta1"), rtol=1e-5)
+
+
+@pytest.mark.parametrize("block_dims", ["list", "fold"])
+def test_a_helper_returns_blocks_in_the_form_that_its_callers_read(block_dims):
+    x = np.linspace(-1, 1, 128, dtype=np.float32).reshape(8, 16)
+    body = BODIES["blocks_that_one_helper_returns_and_another_changes"]
+
+    result = migrated(body, block_dims=block_dims)
+
+    assert all(k.complete for k in result.kernels), result.after
+    new = run(result.after, x)
+    np.testing.assert_array_equal(new, run(result.before, x, backend="beta1"))
 
 
 UNLIKE = {
@@ -162,13 +193,3 @@ def test_a_list_whose_item_is_replaced_holds_the_new_tile():
     """
 
     assert "TODO(nki-migrate" in migrated(body).after
-
-
-def test_a_list_of_blocks_that_a_helper_returns_is_not_one_tile():
-    """What `.shape` of it is depends on whether the blocks are a list."""
-    body = """
-        blocks = blocks_of(x, n, m)
-        result = nl.add(nl.copy(blocks[0]), tile)
-    """
-
-    assert "the shape of `blocks[0]` is not known" in migrated(body).after

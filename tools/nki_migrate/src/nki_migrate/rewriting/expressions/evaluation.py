@@ -139,9 +139,9 @@ def _attribute(ctx: Context, node: ast.Attribute) -> Value:
 
 
 def _away_from_list(ctx: Context, node: ast.Attribute, tensor: Tensor) -> None:
-    """`t.dtype` and `t.shape` of blocks in words that hold when they are a list of tiles."""
+    """`t.dtype` and `t.shape` of blocks in words that hold for a list of tiles, or folded ones."""
     storage = tensor.storage
-    if not storage.blocks or storage.folded or tensor.dims is not None:
+    if not storage.blocks or tensor.dims is not None or (storage.folded and node.attr == "dtype"):
         return
     known = storage.dtype
     if node.attr == "shape":
@@ -151,8 +151,8 @@ def _away_from_list(ctx: Context, node: ast.Attribute, tensor: Tensor) -> None:
     else:
         text = f"{home(ctx, storage)}{'[0]' * storage.blocks}.dtype"
     if not text:
-        raise Cannot(Reason.BLOCK_DIMENSIONS, "the shape of a list of tiles is not known", node)
-    ctx.report(Reason.BLOCK_DIMENSIONS, node, f"a list of tiles has no `.{node.attr}` of its own")
+        raise Cannot(Reason.BLOCK_DIMENSIONS, "the shape of block dimensions is not known", node)
+    ctx.report(Reason.BLOCK_DIMENSIONS, node, f"the tiles have another `.{node.attr}`")
     ctx.rewrites[node] = text
 
 

@@ -154,16 +154,19 @@ def _passed_blocks(
 
 
 def _size(value: Parameter, axis: int, blocks: int, folded: bool) -> Sym:
+    """One size of a parameter with block dimensions."""
+    text = _size_text(value.name, axis, blocks, folded)
+    return Sym(Poly.atom(text), text, names=frozenset({(value.name, value.version)}))
+
+
+def _size_text(name: str, axis: int, blocks: int, folded: bool) -> str:
     """One size in words that hold for a list of tiles, or for a tile with blocks behind P."""
-    names = frozenset({(value.name, value.version)})
     if folded:
         order = [blocks, *range(blocks)]
-        text = f"{value.name}.shape[{order.index(axis) if axis in order else axis}]"
-    elif axis < blocks:
-        text = f"len({value.name}{'[0]' * axis})"
-    else:
-        text = f"{value.name}{'[0]' * blocks}.shape[{axis - blocks}]"
-    return Sym(Poly.atom(text), text, names=names)
+        return f"{name}.shape[{order.index(axis) if axis in order else axis}]"
+    if axis < blocks:
+        return f"len({name}{'[0]' * axis})"
+    return f"{name}{'[0]' * blocks}.shape[{axis - blocks}]"
 
 
 # -- what they return
@@ -182,7 +185,7 @@ def _described(ctx: Context, value: Value) -> Value | None:
         return Seq(known, "") if len(known) == len(items) else None
     if isinstance(value, Returned):  # by another helper
         value = bound_to(ctx, value, "result")
-    if not isinstance(value, Tensor) or value.storage.blocks:  # blocks may be a list
+    if not isinstance(value, Tensor) or (value.storage.blocks and value.dims is not None):
         return None
     return _tile(ctx, value)
 
@@ -193,7 +196,10 @@ def _tile(ctx: Context, tile: Tensor) -> Returned:
     dtype = None if storage.dtype is None else storage.dtype.key
     buffer = storage.buffer or _parameter_of(ctx, storage.name)
     is_fresh = storage.is_value and tile.dims is None and storage.mentions is None
-    return Returned(sizes or None, dtype, buffer or "", is_value=True if is_fresh else None)
+    is_value = True if is_fresh else None
+    return Returned(
+        sizes or None, dtype, buffer or "", is_value, blocks=storage.blocks, folded=storage.folded
+    )
 
 
 def _from_outside(ctx: Context, size: Sym) -> Poly | None:
@@ -262,16 +268,20 @@ def bound_to(ctx: Context, returned: Returned, text: str) -> Tensor:
     mentions = ctx.mentioned(text)
     versions = ",".join(f"{n}@{v}" for n, v in sorted(mentions))
     sizes = tuple(
-        _returned_size(size, f"{text}.shape[{k}]", versions, mentions)
+        _returned_size(
+            size, _size_text(text, k, returned.blocks, returned.folded), versions, mentions
+        )
         for k, size in enumerate(returned.sizes or ())
     )
     ctx.facts.positive |= {atom for size in sizes if (atom := size.poly.single_atom)}
     shape = sizes or None
     key = returned.dtype
-    dtype = None if key is None else _spelled(ctx, key, text)
+    tile = text if returned.folded else f"{text}{'[0]' * returned.blocks}"
+    dtype = None if key is None else _spelled(ctx, key, tile)
     storage = Storage(
         text, shape, dtype, returned.buffer or None, mentions=mentions, given=True, written=True,
-        is_value=returned.is_value,
+        is_value=returned.is_value, blocks=returned.blocks, folded=returned.folded,
+        flat_name=text,
     )  # fmt: skip
     ctx.aliased.add(storage.site)
     return Tensor(storage, shape)
