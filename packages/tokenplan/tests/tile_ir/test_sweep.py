@@ -49,6 +49,42 @@ def test_a_second_sweep_compiles_nothing_under_other_names_and_lines(tileiras, t
     assert second.best()[1] == first.best()[1]
 
 
+def test_a_candidate_whose_bound_exceeds_the_best_result_is_not_compiled(tileiras, tmp_path):
+    """4,096 steps of one row cost more than any kernel of two steps."""
+    space = {"rows": (1024, 1), "columns": (4,)}
+    found = sweep(narrow, space, Store(tmp_path / "s.sqlite"), jobs=1)
+    (best, _), funnel = found.best(), found.funnel
+
+    assert (funnel.bounded, funnel.compiled, funnel.not_evaluated) == (1, 1, 0)
+    assert best.parameters["rows"] == 1024 and funnel.seconds_saved > 0
+    assert "1 above the bound" in funnel.text()
+    for made, result in found.evaluated:
+        assert made.bound <= result.cost(made.steps)
+
+
+def narrow(rows, columns):
+    """A copy of 2,048 rows."""
+    kernel = TileKernel("narrow")
+    a, b = kernel.array("a", (2048, columns)), kernel.array("b", (2048, columns))
+    with kernel.loop("k", 2048 // rows) as k:
+        kernel.store(b, (k, 0), kernel.load(a, (k, 0), (rows, columns)))
+    return kernel
+
+
+def test_results_have_the_version_of_the_compiler(tileiras, tmp_path):
+    path, version = tmp_path / "s.sqlite", compiler.version()
+    sweep(make, {"rows": (16,)}, Store(path))
+    assert Store(path).versions() == {version: 1}
+
+    with sqlite3.connect(path) as old:  # as earlier releases wrote it
+        old.execute("ALTER TABLE results DROP COLUMN compiler")
+    again = sweep(make, {"rows": (16, 32)}, Store(path))
+
+    assert (again.funnel.cached, again.funnel.compiled) == (1, 1)
+    assert {result.compiler for _, result in again.evaluated} == {version}
+    assert Store(path).versions() == {"": 1, version: 1}
+
+
 def test_a_default_hint_does_not_change_the_key_and_another_does(tileiras):
     keys = {candidate(make, {"allow_tma": on}, "sm_90").key for on in (True, False)}
     plain = candidate(lambda: make(), {}, "sm_90").key
@@ -110,7 +146,9 @@ def test_the_command_prints_the_funnel_and_the_best(tileiras, tmp_path, capsys):
     name, store = f"{__file__}:make", str(tmp_path / "s.sqlite")
 
     assert main(["sweep", name, "--set", "rows=16,32", "--store", store]) == 0
-    assert "2 candidates -> 0 illegal" in capsys.readouterr().out
+    shown, version = capsys.readouterr().out, compiler.version()
+    assert "2 candidates -> 0 illegal" in shown and f"tileiras {version}" in shown
+    assert f"by version of tileiras: 2 of {version}" in shown
 
 
 def test_a_compiler_that_crashes_or_hangs_is_named(tmp_path, monkeypatch):

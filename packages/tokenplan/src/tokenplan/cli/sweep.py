@@ -37,8 +37,9 @@ def run(given: argparse.Namespace) -> int:
     if absent:
         raise UsageError(absent)
     make = find_function(parse_name(given.kernel))
+    store = Store(given.store)
     found = sweep(
-        make, dict(given.set), Store(given.store), given.target, given.budget, given.limit,
+        make, dict(given.set), store, given.target, given.budget, given.limit,
         given.jobs, given.order, given.most,
     )  # fmt: skip
     print(found.funnel.text())
@@ -47,8 +48,12 @@ def run(given: argparse.Namespace) -> int:
     print(
         f"best of {len(found.evaluated)}: {shown or 'the only candidate'} "
         f"({result.registers} registers, {result.shared_bytes} bytes shared, "
-        f"{result.barriers} barriers, {result.instructions} instructions)"
+        f"{result.barriers} barriers, {result.instructions} instructions), "
+        f"tileiras {result.compiler}"
     )
+    stored = store.versions()
+    shown = ", ".join(f"{count} of {name or 'others'}" for name, count in stored.items())
+    print(f"results in {given.store} by version of tileiras: {shown}")
     return 0
 
 

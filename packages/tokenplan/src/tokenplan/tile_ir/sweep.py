@@ -2,8 +2,9 @@
 
 Candidates are dropped in this order: illegal ones, accesses on a slow path that other candidates
 avoid, equal modules, what the store contains already. The rest is compiled, the most promising
-first, by several compilers at once until the budget is used. Each result is stored before the next
-one is taken, so that a sweep that is killed goes on where it was.
+first, by several compilers at once until the budget is used; a candidate whose least possible cost
+exceeds the best compiled one is dropped. Each result is stored before the next one is taken, so
+that a sweep that is killed goes on where it was.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import islice, product
 from math import prod
 from pathlib import Path
 from time import monotonic
@@ -42,6 +43,8 @@ SHARED_BYTES, REGISTERS, MOST_RESIDENT, THREADS = 227 * 1024, 65536, 16, 128
 STEP_COST, MOST_IN_REGISTERS, SPILL_FACTOR = 300, 2**14, 4
 """Of the estimate: instructions of a step beside its tile, elements that registers contain, and how
 much more expensive a greater tile is."""
+LEAST_INSTRUCTIONS = 8
+"""Of any binary: instructions have 16 bytes, and code is padded to 128."""
 BARRIER_COST = 50
 """Instructions that a barrier counts as in the model of a result."""
 
@@ -63,6 +66,11 @@ class Candidate:
     """The estimate by which candidates are ordered before they are compiled: the least first."""
     is_slow: bool
 
+    @property
+    def bound(self) -> float:
+        """No result of this candidate costs less: the smallest binary, as often as resident."""
+        return self.steps * LEAST_INSTRUCTIONS / MOST_RESIDENT
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -76,6 +84,8 @@ class Result:
     instructions: int = 0
     remarks: tuple[str, ...] = ()
     error: str = ""
+    compiler: str = ""
+    """The version of tileiras, which is part of the key."""
 
     def cost(self, steps: int) -> float:
         """The model: instructions and barriers of all steps, shared by what fits in beside it."""
@@ -96,21 +106,23 @@ class Funnel:
     slow_path: int = 0
     duplicate: int = 0
     cached: int = 0
+    bounded: int = 0
+    """Not compiled, since their bound is above the best result."""
     compiled: int = 0
     failed: int = 0
     not_evaluated: int = 0
     seconds: float = 0.0
     """Of compilations that were made."""
     seconds_saved: float = 0.0
-    """Of compilations that duplicates and the store made unnecessary."""
+    """Of compilations that duplicates, bounds and the store made unnecessary."""
 
     def text(self) -> str:
         """One line: each stage with its count."""
         return (
             f"{self.candidates} candidates -> {self.illegal} illegal -> {self.slow_path} slow path "
-            f"-> {self.duplicate} duplicate -> {self.cached} cached -> {self.compiled} compiled -> "
-            f"{self.failed} failed -> {self.not_evaluated} not evaluated; {self.seconds:.1f} s "
-            f"compiled, {self.seconds_saved:.1f} s saved"
+            f"-> {self.duplicate} duplicate -> {self.cached} cached -> {self.bounded} above the "
+            f"bound -> {self.compiled} compiled -> {self.failed} failed -> {self.not_evaluated} "
+            f"not evaluated; {self.seconds:.1f} s compiled, {self.seconds_saved:.1f} s saved"
         )
 
 
@@ -213,7 +225,7 @@ def candidates(
 # -- the store -------------------------------------------------------------------------------------
 
 _COLUMNS = ("key", "seconds", "registers", "shared_bytes", "barriers", "instructions", "remarks",
-            "error")  # fmt: skip
+            "error", "compiler")  # fmt: skip
 
 
 class Store:
@@ -226,6 +238,9 @@ class Store:
         self._do(lambda: self._execute(
             f"CREATE TABLE IF NOT EXISTS results ({columns}, cubin BLOB, PRIMARY KEY (key))"
         ))  # fmt: skip
+        named = self.database.execute("SELECT name FROM pragma_table_info('results')").fetchall()
+        for name in {*_COLUMNS} - {name for (name,) in named}:  # of a store of an older release
+            self._do(lambda name=name: self._execute(f"ALTER TABLE results ADD {name} DEFAULT ''"))
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Connection:
         with self.database:
@@ -248,30 +263,38 @@ class Store:
         if row is None:
             return None
         found = dict(zip(_COLUMNS, row, strict=True))
-        return Result(**found | {"remarks": tuple(json.loads(found["remarks"]))})
+        of_key = found["compiler"] or compiler.version()  # the key has the version
+        remarks = tuple(json.loads(found["remarks"]))
+        return Result(**found | {"remarks": remarks, "compiler": of_key})
+
+    def versions(self) -> dict[str, int]:
+        """How many results each compiler version has; "" is a version that was not recorded."""
+        query = "SELECT compiler, count(*) FROM results GROUP BY compiler ORDER BY compiler"
+        return dict(self.database.execute(query).fetchall())
 
     def add(self, result: Result, cubin: bytes) -> None:
         """Stores a result at once."""
         row = [getattr(result, name) for name in _COLUMNS]
         row[_COLUMNS.index("remarks")] = json.dumps(result.remarks)
-        marks = ", ".join("?" * (len(row) + 1))
-        statement = f"INSERT OR REPLACE INTO results VALUES ({marks})"
+        columns, marks = ", ".join((*_COLUMNS, "cubin")), ", ".join("?" * (len(row) + 1))
+        statement = f"INSERT OR REPLACE INTO results ({columns}) VALUES ({marks})"
         self._do(lambda: self._execute(statement, (*row, cubin)))
 
 
 def compiled(found: Candidate, target: str, limit: float) -> tuple[Result, bytes]:
     """The result of one compilation; a failure is a result, too."""
-    began = monotonic()
+    began, version = monotonic(), compiler.version()
     try:
         made = compiler.compile_bytecode(found.data, target, seconds=limit)
         counts = compiler.statistics(made.cubin)
     except compiler.CompilerError as wrong:
-        return Result(found.key, monotonic() - began, error=str(wrong)), b""
+        failed = Result(found.key, monotonic() - began, error=str(wrong), compiler=version)
+        return failed, b""
     of_operations = compiler.by_operation(bytecode.read(found.data), made.remarks)
     remarks = tuple(f"{op} {number}: {r.name}: {r.text}" for op, number, r in of_operations)
     return Result(
         found.key, made.seconds, counts.registers, counts.shared_bytes, counts.barriers,
-        counts.total, remarks,
+        counts.total, remarks, compiler=version,
     ), made.cubin  # fmt: skip
 
 
@@ -308,12 +331,11 @@ def sweep(
     funnel.slow_path = len(legal) - len(fast)
     for found in fast:
         different.setdefault(found.key, found)
-    copies = len(fast) - len(different)
-    funnel.duplicate = copies
+    funnel.duplicate = len(fast) - len(different)
     ready = ORDERINGS[ordering](list(different.values()))
     results = list(_evaluated(ready, store, target, budget, limit, jobs, most, funnel))
     mean = sum(r.seconds for _, r in results) / max(1, len(results))
-    funnel.seconds_saved += mean * copies
+    funnel.seconds_saved += mean * (funnel.duplicate + funnel.bounded)
     return Sweep(tuple(results), funnel)
 
 
@@ -329,6 +351,7 @@ def _evaluated(
 ) -> Iterator[tuple[Candidate, Result]]:
     ends = monotonic() + budget
     waiting: list[Candidate] = []
+    best = float("inf")
     for found in ready:
         known = store.find(found.key)
         if known is None:
@@ -336,10 +359,15 @@ def _evaluated(
             continue
         funnel.cached += 1
         funnel.seconds_saved += known.seconds
+        best = min(best, known.cost(found.steps))
         yield found, known
-    allowed = waiting if most is None else waiting[:most]
-    queue, running = iter(allowed), dict[Future[tuple[Result, bytes]], Candidate]()
-    done = 0
+
+    def is_possible(found: Candidate) -> bool:
+        funnel.bounded += found.bound > best
+        return found.bound <= best
+
+    queue = islice(filter(is_possible, waiting), most)
+    running: dict[Future[tuple[Result, bytes]], Candidate] = {}
     with ThreadPoolExecutor(jobs) as pool:
         while True:
             while len(running) < jobs and monotonic() < ends and (found := next(queue, None)):
@@ -347,11 +375,11 @@ def _evaluated(
             if not running:
                 break
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                result, cubin = future.result()
+                found, (result, cubin) = running.pop(future), future.result()
                 store.add(result, cubin)
-                done += 1
+                best = min(best, result.cost(found.steps))
                 funnel.compiled += not result.error
                 funnel.failed += bool(result.error)
                 funnel.seconds += result.seconds
-                yield running.pop(future), result
-    funnel.not_evaluated = len(waiting) - done
+                yield found, result
+    funnel.not_evaluated = len(waiting) - funnel.compiled - funnel.failed - funnel.bounded
