@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from neuroncore.findings import Finding, Safety, Severity
 from nki_migrate.index import Function, bound_names, walk
+from nki_migrate.rules.object_fields import becomes_dataclass
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
 
@@ -72,13 +73,15 @@ def _defines(node: ast.ClassDef, method: str) -> bool:
     return any(isinstance(s, ast.FunctionDef) and s.name == method for s in node.body)
 
 
-def _compares_identity(node: ast.ClassDef) -> bool:
-    """Whether Python compares objects of the class by identity."""
+def _compares_identity(node: ast.ClassDef, site: Site) -> bool:
+    """Whether Python compares objects of the class, as it is migrated, by identity."""
     bases = {ast.unparse(b).rpartition(".")[2] for b in node.bases}
     if bases & _OTHER_BASES or bases - {"NKIObject", "object"} or _defines(node, "__eq__"):
         return False
     made = _decorators(node).get("dataclass")
-    return made is None or _has_option(made, "eq", False)
+    if made is None:
+        return not becomes_dataclass(node, site)
+    return _has_option(made, "eq", False)
 
 
 def _fields(node: ast.ClassDef) -> list[str]:
@@ -96,7 +99,8 @@ def _check_comparison(node: ast.Compare, site: Site) -> Iterator[Finding]:
     if site.function_of(node) is None or not any(isinstance(o, _COMPARED) for o in node.ops):
         return
     sides = [node.left, *node.comparators]
-    made = next((c for s in sides if (c := _class_of(s, site)) and _compares_identity(c)), None)
+    classes = [c for side in sides if (c := _class_of(side, site))]
+    made = next((c for c in classes if _compares_identity(c, site)), None)
     if made is None or any(isinstance(s, ast.Constant) for s in sides):
         return
     said = (

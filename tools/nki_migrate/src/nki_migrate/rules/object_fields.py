@@ -71,7 +71,7 @@ def _check_class(node: ast.ClassDef, site: Site) -> Iterator[Finding]:
     calls = _calls(node.name, site)
     edits = [
         *_annotated(fields, calls, site), *_defaults(node, fields, calls, site),
-        *_decorated(node, calls, site),
+        *_decorated(node, site),
     ]  # fmt: skip
     if not edits:
         return
@@ -88,8 +88,16 @@ def _calls(name: str, site: Site) -> list[ast.Call]:
     return [n for n in calls if isinstance(n.func, ast.Name) and n.func.id == name]
 
 
-def _decorated(node: ast.ClassDef, calls: list[ast.Call], site: Site) -> Iterator[Edit]:
-    if _decorator(node) is None and (not calls or any(c.args or c.keywords for c in calls)):
+def becomes_dataclass(node: ast.ClassDef, site: Site) -> bool:
+    """Whether NKI6025 makes a class a dataclass."""
+    if _decorator(node) or not _fields(node) or not _is_constructed_from_fields(node, site):
+        return False
+    calls = _calls(node.name, site)
+    return not calls or any(call.args or call.keywords for call in calls)
+
+
+def _decorated(node: ast.ClassDef, site: Site) -> Iterator[Edit]:
+    if becomes_dataclass(node, site):
         line, column, _, _ = site.index.source.span(node)
         pad = site.index.source.newline + site.index.source.indentation(line)
         yield Edit(line, column, line, column, f"@dataclass{pad}")
