@@ -4,12 +4,15 @@ import json
 import re
 
 import pytest
+from members import ROOT
 from packages.nkigym.tests import tuning_kernels
 
 from nkigym.cli import main
+from nkigym.sweeps import read_sweep
 from nkigym.tuning import tune
 
 SOFTMAX = f"{tuning_kernels.__file__}:softmax"
+EXAMPLE = ROOT / "examples/gym/sweep.toml"
 TUNE = ("tune", SOFTMAX, "--spec", "f32[256,128]", "--budget", "20")
 
 
@@ -38,6 +41,21 @@ def test_a_sweep_prints_a_row_of_each_task_and_the_shares_of_workers(sweep_file,
     assert "2 tasks, 0 of them from" in first
     assert sum(map(int, re.findall(r"worker \d: (\d+) job", first))) == 2
     assert "2 tasks, 2 of them from" in again
+
+
+@pytest.mark.thorough
+def test_the_example_sweep_prints_one_table_on_a_pool_and_on_ray(tmp_path, capsys):
+    pytest.importorskip("ray")
+    example = read_sweep(EXAMPLE)
+    tables = {}
+
+    for name, options in {"pool": (), "ray": ("--ray", "local")}.items():
+        store = ("--store", str(tmp_path / f"{name}.db"))
+        assert main(["sweep", str(EXAMPLE), "--jobs", "2", *store, *options]) == 0
+        tables[name] = capsys.readouterr().out.partition("\n\n")[0].splitlines()
+
+    assert len(tables["pool"]) == 1 + len(example)
+    assert tables["pool"] == tables["ray"]
 
 
 def test_a_sweep_as_json(sweep_file, tmp_path, capsys):
