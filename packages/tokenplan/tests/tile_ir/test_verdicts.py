@@ -7,10 +7,11 @@ import pytest
 from packages.tokenplan.tests.tile_ir.access_cases import agreement, case
 from packages.tokenplan.tests.tile_ir.examples import gemm
 from packages.tokenplan.tests.tile_ir.random_kernels import random_kernel
+from packages.tokenplan.tests.tile_ir.test_layouts import LAYOUT_KERNELS
 
 from tokenplan.report import explained, plan_file
 from tokenplan.tile_ir import TileKernel, bytecode, emit, orders_of
-from tokenplan.tile_ir.verdicts import verdicts
+from tokenplan.tile_ir.verdicts import has_slow_load, verdicts
 
 QUICK, ALL, SHARE = 30, 500, 0.98
 COMPILED, ALL_COMPILED = 50, 2_000
@@ -85,3 +86,15 @@ def test_a_target_without_tma_is_the_reason():
     assert [v.obstacles for v in verdicts(gemm().described())] == [(), (), ()]
     older = {v.obstacles for v in verdicts(gemm().described(), "sm_80")}
     assert older == {("no TMA before sm_90",)}
+
+
+def test_a_list_of_rows_is_slow_in_a_matrix_product_and_not_in_a_copy():
+    kernels = {family: dict(LAYOUT_KERNELS[family].cases(dtype="f16"))
+               for family in ("gemm", "gather")}  # fmt: skip
+    slow = {(family, layout): has_slow_load(kernels[family][layout].described(), "sm_90")
+            for family in kernels for layout in ("rows", "rows_xor", "chunks_xor")}  # fmt: skip
+
+    assert slow == {
+        ("gemm", "rows"): False, ("gemm", "rows_xor"): True, ("gemm", "chunks_xor"): True,
+        ("gather", "rows"): False, ("gather", "rows_xor"): False, ("gather", "chunks_xor"): True,
+    }  # fmt: skip

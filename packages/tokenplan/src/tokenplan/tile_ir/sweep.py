@@ -33,7 +33,7 @@ from tokenplan.tile_ir.description import (
 )
 from tokenplan.tile_ir.emission import emit
 from tokenplan.tile_ir.orders import orders_of
-from tokenplan.tile_ir.verdicts import verdicts
+from tokenplan.tile_ir.verdicts import has_slow_load
 
 Parameters = Mapping[str, object]
 DEFAULT_HINTS = {"allow_tma": True, "occupancy": 1, "num_cta_in_cga": 1}
@@ -188,7 +188,7 @@ def candidate(make: Callable[..., TileKernel], parameters: Parameters, target: s
     module = emit(described, orders.kernel, orders.kept, target=target)
     key = canonical_key(module, target, compiler.version())
     instances = prod(size for _, size in described.grid)
-    slow = any(v.obstacles and not v.access.is_store for v in verdicts(described, target))
+    slow = has_slow_load(described, target)
     steps = instances * _steps(described.body)
     tiles = [prod(n.result.shape) for n in walk(described.body) if isinstance(n, Compute)]
     per_step = _promise(max(tiles, default=0))

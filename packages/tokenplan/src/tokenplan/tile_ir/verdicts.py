@@ -8,7 +8,7 @@ from math import gcd, prod
 
 from neuroncore.layout import TileView, ViewDim
 from tokenplan.graph.diagnostics import Diagnostic
-from tokenplan.tile_ir.description import Described, Transfer
+from tokenplan.tile_ir.description import Compute, Described, Transfer, walk
 from tokenplan.tile_ir.views import view_of
 
 ALIGNMENT = 16
@@ -44,6 +44,22 @@ def verdicts(described: Described, target: str = "sm_90") -> Iterator[AccessVerd
         rules = ((_RULES[reason], reason) for reason in _RULES)
         obstacles = tuple(reason for rule, reason in rules if rule(made, view, target))
         yield AccessVerdict(made, view, obstacles)
+
+
+def has_slow_load(described: Described, target: str) -> bool:
+    """Whether TMA cannot make a load, or a matrix product loads a list of rows (a slow path).
+
+    The compiler makes scalar copies of such rows: 11 times the instructions of a partition view.
+    """
+    multiplied: set[str] = set()
+    for node in reversed(list(walk(described.body))):
+        if isinstance(node, Compute) and (node.operation == "mma" or node.result.id in multiplied):
+            multiplied.update(tile.id for tile in node.inputs)
+    return any(
+        v.obstacles or (v.view.kind == "gather_scatter_view" and v.access.tile.id in multiplied)
+        for v in verdicts(described, target)
+        if not v.access.is_store
+    )
 
 
 def diagnostics(judged: Iterable[AccessVerdict]) -> list[Diagnostic]:
