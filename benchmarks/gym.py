@@ -8,6 +8,7 @@ Best of three where a line says so. The space of 2 x 2 x 2 tiles is counted in a
 whose peak is that of the search. Visits are steps of random walks over 8 x 8 x 8 tiles of 1024³,
 each certified. The pipeline is 100 programs of 256³, ten or more steps from the root: searched,
 certified by the checker, rolled, verified, written as source, executed, and compared to the bit.
+A store is opened and its best read by the clock, with its file in the page cache.
 
 Schedules are of the fifteen functions of gym_functions.toml, from their generated kernels on trn2:
 a budget of candidates, so that the table is the same each time; with `--store` a run is resumed.
@@ -47,11 +48,13 @@ from nkigym import RewriteGraph, certificate, matmul_root, rewrite_graph
 from nkigym.baseline import baseline_kernel
 from nkigym.cli.executing import PRELOAD
 from nkigym.executors import InProcess, pool
+from nkigym.store import Problem, Result, Store
 from nkigym.sweeps import read_sweep, run_sweep
 from nkigym.tile_rewrites import Node, Walk, descend, walk
 from nkigym.tiles.lowering import lower
 
 VISITS, PROGRAMS, DEPTH, SEED = 2_000, 100, 10, 7
+RESULTS, OPENED = 10_000, 20
 FUNCTIONS = Path(__file__).with_name("gym_functions.toml")
 
 
@@ -89,6 +92,7 @@ def _print_programs() -> None:
     _print_rolling()
     _print_pipeline()
     _print_latency()
+    _print_store()
     gym_loops.main()
     if os.environ.get("NKI_AUTOTUNE_CHECKOUT"):
         _print_peer()
@@ -179,6 +183,31 @@ def _print_latency() -> None:
             f"estimate of a matmul, {name}: {costs[0]:.0f} µs, later {min(costs):.0f} µs, best of "
             "twenty"
         )
+
+
+def _print_store() -> None:
+    """Opening a store and reading the best of many results, by the clock."""
+    problem = Problem("sha256:1", "f", "trn2", "0.7", "costs", "program f")
+    steps = ({"transform": "split", "at": [1, 2], "factor": 2},) * DEPTH
+    latencies = Random(SEED).sample(range(10**6), RESULTS)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "found.db"
+        with Store(path) as store:
+            store.add(problem, [Result(f"{ns}", float(ns), 1.0, steps) for ns in latencies])
+        taken = sorted(_opened(path, problem.key, min(latencies)) for _ in range(OPENED))
+    middle, most = (1e3 * seconds for seconds in (taken[OPENED // 2], taken[-1]))
+    print(
+        f"store of {RESULTS:,} results: open and best {middle:.1f} ms median, {most:.1f} ms most "
+        "(at most 50)"
+    )
+
+
+def _opened(path: Path, key: str, fastest_ns: float) -> float:
+    began = time.perf_counter()
+    with Store(path, create=False) as store:
+        (best,) = store.best(key)
+    assert best.latency_ns == fastest_ns
+    return time.perf_counter() - began
 
 
 def _print_schedules(jobs: int, store: Path) -> None:
