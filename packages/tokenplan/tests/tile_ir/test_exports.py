@@ -62,6 +62,18 @@ def test_the_compiler_needs_fewer_barriers_for_a_rewritten_export(tileiras, name
     assert before > after and (after == 0) == (name != "recurrence")
 
 
+def test_the_remarks_of_the_compiler_are_listed_by_access(tileiras):
+    """The copy of the file that the compiler reads has one debug location for each operation."""
+    text, _ = explain(export("two_stores"), target="sm_90")
+    title, *remarks = text[text.index("its remarks") :].splitlines()
+    names = [line.strip().partition(":")[0] for line in remarks]
+
+    assert title == "its remarks with the needed tokens"
+    assert list(dict.fromkeys(names))[:3] == ["load", "store", "store.2"]
+    assert re.search(r"  store\.2: .*TMA store", text), text
+    assert re.search(r"  load: Load instruction selected; Global-memory load", text), text
+
+
 def test_the_command_shows_both_token_graphs_and_writes_the_needed_one(tmp_path, capsys):
     file, new = tmp_path / "k.tileirbc", tmp_path / "new.tileirbc"
     file.write_bytes(export("even_odd"))

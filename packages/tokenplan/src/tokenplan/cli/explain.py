@@ -105,7 +105,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--rewrite", type=Path, metavar="FILE",
         help="Tile IR bytecode: write it with the tokens that it needs")  # fmt: skip
     add("--compile", default="", metavar="ARCH",
-        help="Tile IR bytecode: count the barriers of both for sm_90 or another one")  # fmt: skip
+        help="Tile IR bytecode: count the barriers of both for sm_90 or another one, and "
+        "list the compiler's remarks on each access")  # fmt: skip
     add("--verbose", action="store_true", help="every order that was removed, one by one")
 
 

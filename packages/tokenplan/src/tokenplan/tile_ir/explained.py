@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
-from neuroncore.errors import LaunchError
+from neuroncore.errors import LaunchError, Place
 from tokenplan.graph.token_graph import REMOVED, MayAlias
 from tokenplan.kernel.model import Mode
 from tokenplan.rules import BUDGET, says
 from tokenplan.tile_ir import bytecode, compiler
-from tokenplan.tile_ir.imported import Imported, imported, rewritten
+from tokenplan.tile_ir.bytecode import Block, Module
+from tokenplan.tile_ir.imported import ACCESSES, Imported, imported, rewritten
 from tokenplan.tile_ir.model import Order, Orders
 from tokenplan.tile_ir.orders import orders_of_kernel
 
@@ -34,10 +36,10 @@ def explain(
 ) -> tuple[str, bytes]:
     """The report on a file, and the file with the tokens that it needs.
 
-    may_alias: pairs of parameters (p0, p5 …) that may share bytes. target: compile both for it and
-    count barriers, where the compiler is installed.
+    may_alias: pairs of parameters (p0, p5 …) that may share bytes. target: compile both for it,
+    count barriers and list the compiler's remarks, where the compiler is installed.
     """
-    module, lines, functions = bytecode.read(data), [], []
+    module, lines, functions, ids = bytecode.read(data), [], [], []
     for function in module.functions:
         found = imported(function)
         orders = orders_of_kernel(
@@ -45,9 +47,11 @@ def explain(
         )
         functions.append(rewritten(found, orders.kept))
         lines += [*_function(found, orders), ""]
-    new = bytecode.write(replace(module, functions=tuple(functions)))
+        ids += [op.id for op in found.kernel.ops()]
+    changed = replace(module, functions=tuple(functions))
+    new = bytecode.write(changed)
     if target:
-        lines.append(_compared(data, new, target))
+        lines += _compared(data, changed, target, ids)
     return "\n".join(lines).rstrip() + "\n", new
 
 
@@ -104,19 +108,51 @@ def _proof(order: Order, orders: Orders) -> str:
     return "an exact search over the iterations that it orders finds no conflict [isl]"
 
 
-def _compared(old: bytes, new: bytes, target: str) -> str:
+def _compared(old: bytes, new: Module, target: str, ids: Sequence[str]) -> Iterator[str]:
     absent = compiler.missing("tileiras", "nvdisasm", "cuobjdump")
     if absent:
-        return f"not compiled: {absent}"
+        yield f"not compiled: {absent}"
+        return
+    new = _numbered(new)
     try:
-        before, after = (
-            compiler.statistics(compiler.compile_bytecode(data, target).cubin)
-            for data in (old, new)
-        )
+        made = [compiler.compile_bytecode(data, target) for data in (old, bytecode.write(new))]
+        before, after = (compiler.statistics(found.cubin) for found in made)
     except LaunchError as wrong:
-        return f"not compiled: {wrong}"
-    return (
+        yield f"not compiled: {wrong}"
+        return
+    yield (
         f"{target}, tileiras {compiler.version()}: {before.barriers} barriers and "
         f"{before.registers} registers with its tokens, {after.barriers} and {after.registers} "
         "with the needed ones"
     )
+    yield "its remarks with the needed tokens"
+    yield from _remarks(new, made[1].remarks, ids)
+
+
+def _numbered(module: Module) -> Module:
+    """The module with the operation's number as its debug location, which finds it in a remark."""
+    numbers = count(1)
+
+    def numbered(block: Block) -> Block:
+        return replace(block, operations=tuple(
+            replace(op, place=Place("", 1, next(numbers)), regions=tuple(map(numbered, op.regions)))
+            for op in block.operations
+        ))  # fmt: skip
+
+    return replace(module, functions=tuple(
+        replace(found, body=numbered(found.body), place=Place("", 1, 0))
+        for found in module.functions
+    ))  # fmt: skip
+
+
+def _remarks(
+    module: Module, remarks: Sequence[compiler.Remark], ids: Sequence[str]
+) -> Iterator[str]:
+    """The remarks on each access in program order, then those on other operations."""
+    found = list(compiler.by_operation(module, remarks))
+    operations = (op for function in module.functions for op in function.body.walk())
+    places = [op.place.column for op in operations if op.name in ACCESSES and op.place]
+    for name, number in zip(ids, places, strict=True):
+        texts = [remark.text for _, at, remark in found if at == number]
+        yield from (f"  {name}: {text}" for text in texts or ["none"])
+    yield from (f"  {name}: {remark.text}" for name, at, remark in found if at not in places)

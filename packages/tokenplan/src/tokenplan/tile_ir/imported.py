@@ -23,9 +23,9 @@ from tokenplan.tile_ir.model import TARGET, Order
 
 MOST_TRIPS = 2**20
 """Iterations of a loop, and instances of a grid dimension, whose number is not in the bytecode."""
-_ACCESSES = {"load_view_tko": "view", "store_view_tko": "view", "load_ptr_tko": "source",
-             "store_ptr_tko": "pointers", "atomic_rmw_tko": "pointers",
-             "atomic_cas_tko": "pointers"}  # fmt: skip
+ACCESSES = {"load_view_tko": "view", "store_view_tko": "view", "load_ptr_tko": "source",
+            "store_ptr_tko": "pointers", "atomic_rmw_tko": "pointers",
+            "atomic_cas_tko": "pointers"}  # fmt: skip
 _GRID = ("block_x", "block_y", "block_z")
 
 
@@ -91,9 +91,9 @@ class _Reader:
         for op in block.operations:
             if op.name == "for":
                 found.append(self.loop(op, loops))
-            elif op.name in _ACCESSES:
+            elif op.name in ACCESSES:
                 found.append(self.access(op, loops))
-            elif op.regions and any(inner.name in _ACCESSES for inner in _inside(op)):
+            elif op.regions and any(inner.name in ACCESSES for inner in _inside(op)):
                 raise BytecodeError(f"an access inside {op.name} is not supported", got=_at(op))
             else:
                 self.calculate(op)
@@ -123,7 +123,7 @@ class _Reader:
 
     def access(self, op: Operation, loops: tuple[str, ...]) -> Op:
         kind = op.name.partition("_")[0]
-        name, target = self.name(op, kind), op.operand(_ACCESSES[op.name])
+        name, target = self.name(op, kind), op.operand(ACCESSES[op.name])
         owner = self.owners.get(target)
         if owner is None:
             raise BytecodeError(f"{name} is not an access to one parameter", got=_at(op))
@@ -278,7 +278,7 @@ class _Tracer:
         for op in block.operations:
             if op.name == "for":
                 self.loop(op)
-            elif op.name in _ACCESSES:
+            elif op.name in ACCESSES:
                 name = self.names[op.results[-1]]
                 for source, loop in sorted(self.of(op.operands.get("token", ())), key=str):
                     self.found.append(Order(source, name, loop, int(loop is not None)))
@@ -348,7 +348,7 @@ class _Rewriter:
         if op.name == "continue" and loop is not None:
             operands["values"] += self.tokens.leave(loop)
         regions = tuple(self.region(region) for region in op.regions)
-        name = self.found.names[op.results[-1]] if op.name in _ACCESSES else None
+        name = self.found.names[op.results[-1]] if op.name in ACCESSES else None
         token = self.tokens.input(name) if name else None
         if token is not None:
             operands["token"] = [token]
