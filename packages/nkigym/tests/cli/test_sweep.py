@@ -2,12 +2,16 @@
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 from members import ROOT
 from packages.nkigym.tests import tuning_kernels
 
 from nkigym.cli import main
+from nkigym.executors.workers import WorkerExecutor
+from nkigym.store import Store
 from nkigym.sweeps import read_sweep
 from nkigym.tuning import tune
 
@@ -83,6 +87,9 @@ def test_a_search_per_job_with_the_next_seed_and_the_fastest_winner(capsys):
     ("options", "what"),
     [
         (("--jobs", "0"), "--jobs 0 allows no job"),
+        (("--jobs", "-1"), "--jobs -1 allows no job"),
+        (("--jobs", "0", "--ray", "local"), "--jobs 0 allows no job"),
+        (("--jobs", "2", "--budget", "60s", "--job-time", "60s"), "contradicts the limit of a job"),
         (("--ray", "127.0.0.1:9"), "does not answer"),
         (("--jobs", "2", "--job-time", "soon"), "is not a budget"),
         (("--jobs", "2", "--job-memory", "2"), "is not a size"),
@@ -96,6 +103,48 @@ def test_options_that_cannot_be_used_are_rejected_before_work_begins(options, wh
 
     assert code in (1, 2)
     assert what in capsys.readouterr().err
+
+
+def absent_ray(sweep_file, store, monkeypatch):
+    monkeypatch.setattr("nkigym.executors.ray_actors.find_spec", lambda name: None)
+
+
+def unknown_field(sweep_file, store, monkeypatch):
+    sweep_file.write_text(sweep_file.read_text() + "\nbudgets = 3")
+
+
+def budget_of_the_limit(sweep_file, store, monkeypatch):
+    sweep_file.write_text(sweep_file.read_text().replace("= 20", "= '60s'"))
+
+
+def store_of_another_version(sweep_file, store, monkeypatch):
+    Store(store).close()
+    with closing(sqlite3.connect(store)) as made:
+        made.execute("PRAGMA user_version = 2")
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (absent_ray, "pip install 'nkigym[ray]'"),
+        (unknown_field, "has an unknown field 'budgets'"),
+        (budget_of_the_limit, "contradicts the limit of a job"),
+        (store_of_another_version, "another version"),
+    ],
+)
+def test_a_sweep_that_cannot_run_is_rejected_before_a_worker_starts(
+    make, what, sweep_file, tmp_path, monkeypatch, capsys
+):
+    store = tmp_path / "s.db"
+    make(sweep_file, store, monkeypatch)
+    started = []
+    monkeypatch.setattr(WorkerExecutor, "_start", started.append)
+    options = ("--jobs", "2", "--ray", "local", "--job-time", "60s", "--store", str(store))
+
+    assert main(["sweep", str(sweep_file), *options]) in (1, 2)
+
+    assert what in capsys.readouterr().err
+    assert started == []
 
 
 def test_more_jobs_than_cores_are_reported(monkeypatch, capsys):

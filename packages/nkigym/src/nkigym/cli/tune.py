@@ -190,8 +190,9 @@ def _constraints(given: argparse.Namespace) -> dict[str, Any]:
 def _searches(given: argparse.Namespace) -> Tuned:
     """As many searches as jobs, with consecutive seeds; the fastest winner, of the first seed.
 
-    Raises SearchError where none has found one.
+    Raises BudgetError where a search may exceed a job's time, SearchError where none has found one.
     """
+    given.budget.check_below(given.job_time, given.kernel)
     executor = executor_of(given)
     tasks = [
         SweepTask(

@@ -37,6 +37,14 @@ class Budget:
         parts += [f"{self.seconds:g} s"] if self.seconds < inf else []
         return " or ".join(parts) or "no limit"
 
+    def check_below(self, limit_s: float, what: str) -> None:
+        """Raises BudgetError where the budget allows as many seconds as a job, or more."""
+        if limit_s <= self.seconds < inf:
+            raise BudgetError(
+                f"the budget of {what} contradicts the limit of a job",
+                expected=f"a budget below {limit_s:g} s", got=str(self),
+            )  # fmt: skip
+
 
 def parse_budget(text: str) -> Budget:
     """The budget of a text such as `1000`, `60s` or `2min`. Raises BudgetError."""

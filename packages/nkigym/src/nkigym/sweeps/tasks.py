@@ -142,11 +142,7 @@ def _tasks(
             expected=", ".join(STRATEGIES),
         )
     budget = parse_budget(str(given["budget"]))
-    if budget.seconds < inf and budget.seconds >= limit_s:
-        raise SweepFileError(
-            f"the budget of {where} contradicts the limit of a job",
-            expected=f"a budget below {limit_s:g} s", got=str(budget),
-        )  # fmt: skip
+    budget.check_below(limit_s, where)
     check_version(given["nki"])
     for specs, target, seed in product(given["shapes"], given["targets"], given["seeds"]):
         yield SweepTask(
