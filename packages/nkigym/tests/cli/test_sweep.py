@@ -3,13 +3,16 @@
 import json
 import re
 import sqlite3
+from argparse import Namespace
 from contextlib import closing
+from math import inf
 
 import pytest
 from members import ROOT
 from packages.nkigym.tests import tuning_kernels
 
 from nkigym.cli import main
+from nkigym.cli.executing import executor_of
 from nkigym.executors.workers import WorkerExecutor
 from nkigym.store import Store
 from nkigym.sweeps import read_sweep
@@ -151,4 +154,13 @@ def test_more_jobs_than_cores_are_reported(monkeypatch, capsys):
     monkeypatch.setattr("os.cpu_count", lambda: 1)
 
     assert main([*TUNE, "--jobs", "2"]) == 0
+    assert "note: 2 jobs share 1 cores" in capsys.readouterr().err
+
+
+def test_more_jobs_than_cores_of_a_local_cluster_are_reported(monkeypatch, capsys):
+    pytest.importorskip("ray")
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+
+    executor_of(Namespace(jobs=2, ray="local", job_time=inf, job_memory=inf))
+
     assert "note: 2 jobs share 1 cores" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import sys
 from math import inf
 from pathlib import Path
 
-from nkigym.executors import Executor, ExecutorError, InProcess, Limits, pool, ray_cluster
+from nkigym.executors import LOCAL, Executor, ExecutorError, InProcess, Limits, pool, ray_cluster
 from nkigym.search import BudgetError, parse_budget
 
 PRELOAD = "nkigym.sweeps.sweep"
@@ -36,10 +36,10 @@ def executor_of(given: argparse.Namespace, folder: Path | None = None) -> Execut
     jobs, limits = given.jobs if given.jobs is not None else 1, limits_of(given)
     if jobs < 1:
         raise ExecutorError(f"--jobs {jobs} allows no job", expected="1 or more")
+    if given.ray in (None, LOCAL) and jobs > (cores := os.cpu_count() or 1):
+        sys.stderr.write(f"nkigym: note: {jobs} jobs share {cores} cores\n")
     if given.ray is not None:
         return ray_cluster(given.ray, jobs, limits, PRELOAD, folder)
-    if jobs > (cores := os.cpu_count() or 1):
-        sys.stderr.write(f"nkigym: note: {jobs} jobs share {cores} cores\n")
     return InProcess(limits) if jobs == 1 else pool(jobs, limits, PRELOAD)
 
 

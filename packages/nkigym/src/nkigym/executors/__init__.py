@@ -17,9 +17,10 @@ from nkigym.executors.protocol import (
     WorkerLost,
     WorkerVersionError,
 )
-from nkigym.executors.ray_actors import ray_cluster
+from nkigym.executors.ray_actors import LOCAL, ray_cluster
 
 __all__ = [
+    "LOCAL",
     "Event",
     "Executor",
     "ExecutorError",
