@@ -5,7 +5,8 @@ from packages.tokenplan.tests.tile_ir import kernels
 
 from tokenplan.tile_ir import Order, orders_of, total_orders
 
-TARGETS = ("sm_90", "sm_100")
+THOROUGH = [pytest.param(target, marks=pytest.mark.thorough) for target in ("sm_80", "sm_120")]
+TARGETS = ("sm_90", "sm_100", *THOROUGH)
 each_target = pytest.mark.parametrize("target", TARGETS)
 
 

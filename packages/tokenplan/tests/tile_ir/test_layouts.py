@@ -5,6 +5,7 @@ from runpy import run_path
 
 import numpy as np
 import pytest
+from packages.tokenplan.tests.tile_ir.test_barriers import THOROUGH
 from packages.tokenplan.tests.tile_ir.test_examples import LEEWAY, arrays_of, executed
 
 from tokenplan.tile_ir import bytecode, emit, orders_of
@@ -43,9 +44,10 @@ def test_a_layout_has_the_values_of_the_reference_by_its_view(family, layout, ke
     assert kinds == {"partition_view", KINDS.get(layout, "partition_view")}
 
 
+@pytest.mark.parametrize("target", ["sm_90", *THOROUGH])
 @each_case("f16")
-def test_the_compiler_accepts_every_layout(tileiras, family, layout, kernel):
-    found = orders_of(kernel.described())
-    data = bytecode.write(emit(found.described, found.kernel, found.kept))
+def test_the_compiler_accepts_every_layout(tileiras, family, layout, kernel, target):
+    found = orders_of(kernel.described(), target=target)
+    data = bytecode.write(emit(found.described, found.kernel, found.kept, target=target))
 
-    assert bytecode.read(data) and tileiras.compile_bytecode(data, "sm_90").cubin
+    assert bytecode.read(data) and tileiras.compile_bytecode(data, target).cubin
