@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from operator import or_
 
-from nki_migrate.facts.values import Dim, Seq, Storage, Sym, Tensor, Value
+from nki_migrate.facts.values import Seq, Storage, Sym, Tensor, Value
 from nki_migrate.rewriting.context.call_site import CallSite, Target
 from nki_migrate.rewriting.context.context import Context
-from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
 from nki_migrate.rewriting.destinations.destination import Result, result_of
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
-from nki_migrate.rewriting.inference.observations import guard, seen_one, seen_same
-from nki_migrate.rewriting.operations.broadcasting import broadcast_partitions
+from nki_migrate.rewriting.operations.broadcasting import broadcast_to
 from nki_migrate.rewriting.operations.operators import copy_into
-from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype, storage_dims
+from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype
 from nki_migrate.rewriting.views.view_text import spell
 from nki_migrate.rules.rule import Hooks
 
@@ -38,59 +36,6 @@ def _shape(ctx: Context, node: ast.Call) -> tuple[Sym, ...] | None:
     items = value.items if isinstance(value, Seq) else tuple(ctx.value_of(a) for a in arguments)
     numbers = tuple(as_number(ctx, v) for v in items)
     return None if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
-
-
-def broadcast_to(
-    ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...] | None
-) -> Tensor:
-    """A tile repeated along its axes of size one, where a view or a DMA can do it."""
-    if shape is None or tile.shape is None or len(shape) != len(tile.shape):
-        raise Cannot(Reason.FREE_BROADCAST, "a broadcast between shapes that are not known", node)
-    pairs = list(zip(tile.shape, shape, strict=True))
-    same = [ctx.facts.same(a.poly, b.poly) for a, b in pairs]
-    if all(same):
-        return tile
-    seen = [seen_same(ctx, a.poly, b.poly) for a, b in pairs]
-    if all(map(or_, same[1:], seen[1:])) and _is_row(ctx, tile.shape[0]):
-        return broadcast_partitions(ctx, node, tile, shape)
-    return _free_broadcast(ctx, node, tile, shape)
-
-
-def _is_row(ctx: Context, partitions: Sym) -> bool:
-    """Whether a tile has one partition, by the source or in every run under an assert."""
-    if partitions.value == 1:
-        return True
-    if not seen_one(ctx, partitions.poly):
-        return False
-    guard(ctx, f"{ctx.spell(partitions)} == 1")
-    return True
-
-
-def _free_broadcast(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...]) -> Tensor:
-    """A view with step 0 along the free axes of size one (NKI1163)."""
-    dims, repeated = storage_dims(tile), _repeated(ctx, node, tile, shape)
-    if dims is None or tile.storage.shape is None:
-        raise Cannot(Reason.FREE_BROADCAST, "a broadcast of a tile of unknown shape", node)
-    if tile.storage.valid:
-        raise Cannot(Reason.FREE_BROADCAST, "a broadcast of a tile that is filled in part", node)
-    ctx.report(Reason.FREE_BROADCAST, node, "a broadcast is a view with step 0")
-    kept = tuple(Dim(d.offset, tuple(t for t in d.terms if t[0] not in repeated)) for d in dims)
-    return Tensor(tile.storage, shape, kept)
-
-
-def _repeated(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...]) -> set[int]:
-    """The free axes of size one that the result repeats."""
-    repeated = set()
-    for axis, (own, wish) in enumerate(zip(tile.shape or (), shape, strict=True)):
-        if ctx.facts.same(own.poly, wish.poly) or seen_same(ctx, own.poly, wish.poly):
-            continue
-        if axis == 0 or not (own.value == 1 or seen_one(ctx, own.poly)):
-            text = "a broadcast along free dimensions that are not 1"
-            raise Cannot(Reason.FREE_BROADCAST, text, node)
-        if own.value != 1:
-            guard(ctx, f"{ctx.spell(own)} == 1")
-        repeated.add(axis)
-    return repeated
 
 
 def _rewrite_broadcast_to(ctx: Context, site: CallSite) -> Tensor:

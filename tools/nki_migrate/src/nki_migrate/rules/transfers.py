@@ -19,6 +19,7 @@ from nki_migrate.rewriting.destinations.destination import (
     cut,
     destination,
     emit,
+    is_widened,
     mask_region,
     note_write,
     result_of,
@@ -107,7 +108,7 @@ def load(ctx: Context, site: CallSite) -> Tensor:
         staged = temporary(ctx, hint, whole_shape(ctx, source), dtype, "sbuf", site.node)
         _fill(ctx, staged, source, region)
         return copy_into(ctx, staged, replace(result, hint=""))
-    dst = destination(ctx, result, "" if view is not None else _tile_shape(ctx, source))
+    dst = destination(ctx, result, _tile_shape(ctx, source, view))
     if dst.dims is None and region is None and view is None:
         dst.storage.loaded_from = source
         if ctx.before.uses.get(ctx.site(site.node)) == {"broadcast"}:
@@ -132,8 +133,10 @@ def _loaded(ctx: Context, site: CallSite) -> Tensor:
     return source
 
 
-def _tile_shape(ctx: Context, source: Tensor) -> tuple[Sym, ...] | str:
-    """The loaded tile's shape: a one-dimensional access fills (n, 1)."""
+def _tile_shape(ctx: Context, source: Tensor, view: Tensor | None = None) -> tuple[Sym, ...] | str:
+    """The loaded tile's shape: a one-dimensional access fills (n, 1), a view its own."""
+    if view is not None and not is_widened(ctx, source.shape, view):
+        return ""
     shape = whole_shape(ctx, source)
     return (*shape, _ONE) if isinstance(shape, tuple) and len(shape) == 1 else shape
 

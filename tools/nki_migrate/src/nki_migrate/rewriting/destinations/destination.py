@@ -102,15 +102,7 @@ def destination(
     """
     node, target = result.node, result.target
     if target.view is not None:
-        dtype = _rounded(ctx, result, target.view) if computes is not None else None
-        if dtype is None:
-            return target.view
-        if computes:
-            return temporary(ctx, result.hint, shape, dtype, buffer, node)
-        if is_seen_float32(ctx, dtype, float32(ctx).text):
-            return target.view
-        text = f"part of a result, which 0.1 rounds to `{dtype.text}` before it is assigned"
-        raise Cannot(Reason.RESULT_DTYPE, text, node)
+        return _in_view(ctx, result, shape, buffer, computes=computes)
     dtype = result.dtype or _guessed(ctx, node, result.guess)
     name = target.name
     if name is None:
@@ -123,6 +115,54 @@ def destination(
     if name in target.reads and in_place and _may_reuse(ctx, old, shape, dtype, buffer):
         return old
     return temporary(ctx, f"{name}_{result.hint}", shape, dtype, buffer, node)
+
+
+def _in_view(
+    ctx: Context,
+    result: Result,
+    shape: tuple[Sym, ...] | str,
+    buffer: str,
+    *,
+    computes: bool | None,
+) -> Tensor:
+    """The view that a result is assigned to, or a tile that is then copied to it."""
+    view = result.target.view
+    assert view is not None
+    if is_widened(ctx, shape, view):
+        return _narrow(ctx, result, shape, view)
+    dtype = _rounded(ctx, result, view) if computes is not None else None
+    if dtype is None:
+        return view
+    if computes:
+        return temporary(ctx, result.hint, shape, dtype, buffer, result.node)
+    if is_seen_float32(ctx, dtype, float32(ctx).text):
+        return view
+    text = f"part of a result, which 0.1 rounds to `{dtype.text}` before it is assigned"
+    raise Cannot(Reason.RESULT_DTYPE, text, result.node)
+
+
+def is_widened(ctx: Context, shape: tuple[Sym, ...] | str | None, view: Tensor) -> bool:
+    """Whether an assignment repeats a result of this shape: no instruction does that for `dst`."""
+    if not isinstance(shape, tuple) or view.shape is None or len(shape) != len(view.shape):
+        return False
+    return any(_repeats(ctx, *pair) for pair in enumerate(zip(shape, view.shape, strict=True)))
+
+
+def _repeats(ctx: Context, axis: int, sizes: tuple[Sym, Sym]) -> bool:
+    own, wish = sizes
+    if own.value != 1 or (axis == 0 and wish.value is None):
+        return False
+    return not (ctx.facts.same(own.poly, wish.poly) or seen_same(ctx, own.poly, wish.poly))
+
+
+def _narrow(ctx: Context, result: Result, shape: tuple[Sym, ...] | str, view: Tensor) -> Tensor:
+    """A tile for a result before it is repeated."""
+    dtype = result.dtype or view.dtype
+    is_whole_result = result.region is None or result.region.is_everywhere
+    if dtype is None or not is_whole_result or view.buffer == "psum":
+        text = "assigning a broadcast tile to a subscript"
+        raise Cannot(Reason.FREE_BROADCAST, text, result.node)
+    return temporary(ctx, result.hint or "narrow", shape, dtype, "sbuf", result.node)
 
 
 def _rounded(ctx: Context, result: Result, view: Tensor) -> DType | None:

@@ -19,12 +19,14 @@ from nki_migrate.rewriting.destinations.destination import (
     Result,
     emit,
     finish,
+    is_widened,
     temporary,
 )
 from nki_migrate.rewriting.destinations.psum_accumulation import is_sum, is_zero
 from nki_migrate.rewriting.expressions.compile_time_calls import value_into
 from nki_migrate.rewriting.inference.list_items import note_item
 from nki_migrate.rewriting.inference.promotion import float32
+from nki_migrate.rewriting.operations.broadcasting import broadcast_to
 from nki_migrate.rewriting.operations.calls import hand_over
 from nki_migrate.rewriting.operations.operators import OPERATORS, binary, copied
 from nki_migrate.rewriting.views.subscripts import access
@@ -65,10 +67,8 @@ def memset(ctx: Context, node: ast.AST, view: Tensor, text: str) -> None:
 
 def copy(ctx: Context, node: ast.AST, dst: Tensor, source: Tensor) -> None:
     """`nisa.tensor_copy(dst, src)`, broadcasting a (P, 1) source along the free axis."""
-    if source.shape is not None and dst.shape is not None and len(source.shape) == len(dst.shape):
-        shapes = zip(source.shape, dst.shape, strict=True)
-        if any(s.value == 1 and d.value is not None and d.value != 1 for s, d in shapes):
-            raise Cannot(Reason.FREE_BROADCAST, "assigning a broadcast tile to a subscript", node)
+    if is_widened(ctx, source.shape, dst):
+        source = broadcast_to(ctx, node, source, dst.shape)
     emit(ctx, "tensor_copy", dst, [("src", source)])
 
 
