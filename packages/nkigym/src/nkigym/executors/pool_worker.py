@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -38,7 +39,9 @@ def _read(connection: Connection, jobs: SimpleQueue[tuple[Job, Limits]]) -> None
         while True:
             jobs.put(connection.recv())
     except (EOFError, OSError):
-        os.killpg(0, signal.SIGKILL)
+        with suppress(OSError):  # a process whose supervisor was killed may send no signals
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)
 
 
 if __name__ == "__main__":
