@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from types import ModuleType
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ BODIES = {
 }
 
 
-def migrated(body: str, block_dims: str = "auto") -> FileResult:
+def migrated(body: str, block_dims: Literal["auto", "list"] = "auto") -> FileResult:
     """The kernel with this body, and the helpers that it reaches, migrated."""
     called = {name for name in HELPERS if f"{name}(" in body}
     called |= {"combined"} if "doubled" in called else set()
