@@ -138,7 +138,7 @@ def compiled(traced: Graph, target: str, nki: str, in_place: bool = False) -> Co
             passes = {"traced": traced, **rewritten(with_loops, "rolled")}
             return lowered(passes, target, nki, in_place)
         except CodegenError:
-            pass
+            pass  # the same steps without a loop, whose own errors are raised
     return lowered(rewritten(traced), target, nki, in_place)
 
 

@@ -21,7 +21,8 @@ from nki_migrate.rewriting.destinations.destination import (
     valid_region,
     whole_shape,
 )
-from nki_migrate.rewriting.inference.observations import guard, require_dtype, seen_dtypes
+from nki_migrate.rewriting.inference.observations import guard
+from nki_migrate.rewriting.inference.observed_dtypes import require_dtype, seen_dtypes
 from nki_migrate.rewriting.inference.promotion import float32, reject_truth_values, with_number
 from nki_migrate.rewriting.operations.operands import is_truth_value, scalar_of
 from nki_migrate.rewriting.operations.operators import binary, negative, unary

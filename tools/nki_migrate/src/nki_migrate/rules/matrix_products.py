@@ -20,7 +20,8 @@ from nki_migrate.rewriting.destinations.destination import (
     valid_limits,
 )
 from nki_migrate.rewriting.destinations.psum_accumulation import first_kind, is_sum
-from nki_migrate.rewriting.inference.observations import most_seen, unlike_dtypes
+from nki_migrate.rewriting.inference.observations import most_seen
+from nki_migrate.rewriting.inference.observed_dtypes import unlike_dtypes
 from nki_migrate.rewriting.inference.promotion import float32
 from nki_migrate.rewriting.operations.instructions import flat_size
 from nki_migrate.rewriting.operations.operators import copied, copy_into

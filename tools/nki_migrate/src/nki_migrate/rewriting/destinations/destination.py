@@ -19,12 +19,8 @@ from nki_migrate.rewriting.context.context import Context, call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
-from nki_migrate.rewriting.inference.observations import (
-    guard,
-    is_seen_float32,
-    require_floating,
-    seen_same,
-)
+from nki_migrate.rewriting.inference.observations import guard, seen_same
+from nki_migrate.rewriting.inference.observed_dtypes import is_seen_float32, require_floating
 from nki_migrate.rewriting.inference.promotion import Guess, float32
 from nki_migrate.rewriting.views.masks import EVERYWHERE, Region, guards_of, region_of
 from nki_migrate.rewriting.views.tensors import covers, home, is_whole, rank_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType, promote, with_scalar
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Cause
-from nki_migrate.rewriting.inference.observations import (
+from nki_migrate.rewriting.inference.observed_dtypes import (
     is_seen_floating,
     require_dtype,
     seen_dtypes,
