@@ -18,9 +18,9 @@ from nki_migrate.rewriting.destinations.destination import (
     emit,
     result_of,
     temporary,
-    valid_region,
     whole_shape,
 )
+from nki_migrate.rewriting.destinations.regions import valid_region
 from nki_migrate.rewriting.inference.observations import guard
 from nki_migrate.rewriting.inference.observed_dtypes import require_dtype, seen_dtypes
 from nki_migrate.rewriting.inference.promotion import float32, reject_truth_values, with_number

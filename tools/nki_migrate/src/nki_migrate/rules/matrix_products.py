@@ -17,9 +17,9 @@ from nki_migrate.rewriting.destinations.destination import (
     emit,
     note_write,
     temporary,
-    valid_limits,
 )
 from nki_migrate.rewriting.destinations.psum_accumulation import first_kind, is_sum
+from nki_migrate.rewriting.destinations.regions import valid_limits
 from nki_migrate.rewriting.inference.observations import most_seen
 from nki_migrate.rewriting.inference.observed_dtypes import unlike_dtypes
 from nki_migrate.rewriting.inference.promotion import float32

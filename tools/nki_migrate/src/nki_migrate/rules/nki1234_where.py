@@ -16,8 +16,8 @@ from nki_migrate.rewriting.destinations.destination import (
     destination,
     emit,
     temporary,
-    valid_region,
 )
+from nki_migrate.rewriting.destinations.regions import valid_region
 from nki_migrate.rewriting.inference.promotion import met, two_guessed, with_number
 from nki_migrate.rewriting.operations.broadcasting import form_of
 from nki_migrate.rewriting.operations.operands import scalar_of

@@ -12,16 +12,13 @@ from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import as_dtype, text_of
 from nki_migrate.rewriting.destinations.destination import (
     Result,
-    cut,
     destination,
     emit,
-    mask_region,
     note_write,
     result_of,
     temporary,
-    valid_limits,
-    valid_region,
 )
+from nki_migrate.rewriting.destinations.regions import cut, mask_region, valid_limits, valid_region
 from nki_migrate.rewriting.inference.promotion import float32, is_truth, reject_truth_values
 from nki_migrate.rewriting.operations.instructions import axes_of, product, reduced_shape
 from nki_migrate.rewriting.operations.operands import operator_text

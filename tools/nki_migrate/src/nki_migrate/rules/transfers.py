@@ -16,17 +16,15 @@ from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_
 from nki_migrate.rewriting.destinations.destination import (
     Result,
     check_partitions,
-    cut,
     destination,
     emit,
     is_widened,
-    mask_region,
     note_write,
     result_of,
     temporary,
-    valid_limits,
     whole_shape,
 )
+from nki_migrate.rewriting.destinations.regions import cut, mask_region, valid_limits
 from nki_migrate.rewriting.expressions.compile_time_calls import makes_tile, value_into
 from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.operations.operators import copy_into

@@ -14,13 +14,8 @@ from nki_migrate.rewriting.context.call_site import DONE, CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import as_dtype, text_of
-from nki_migrate.rewriting.destinations.destination import (
-    Operand,
-    emit,
-    mask_region,
-    valid_limits,
-    valid_region,
-)
+from nki_migrate.rewriting.destinations.destination import Operand, emit
+from nki_migrate.rewriting.destinations.regions import mask_region, valid_limits, valid_region
 from nki_migrate.rewriting.operations.instructions import INSTRUCTIONS, instruction
 from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.views.tensors import as_tensor, tile_of

@@ -24,10 +24,9 @@ from nki_migrate.rewriting.destinations.destination import (
     Result,
     destination,
     emit,
-    mask_region,
-    valid_region,
     whole_shape,
 )
+from nki_migrate.rewriting.destinations.regions import mask_region, valid_region
 from nki_migrate.rewriting.inference.promotion import met, one_of_two
 from nki_migrate.rewriting.operations.operands import NUMPY_OPERATORS, operator_text
 from nki_migrate.rewriting.operations.operators import to_float32, two_tiles

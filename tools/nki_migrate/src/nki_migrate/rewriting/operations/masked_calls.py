@@ -21,8 +21,8 @@ from nki_migrate.rewriting.destinations.destination import (
     emit,
     starts_legally,
     temporary,
-    valid_region,
 )
+from nki_migrate.rewriting.destinations.regions import valid_region
 from nki_migrate.rewriting.inference.observations import seen_same
 from nki_migrate.rewriting.operations.operators import copy_into
 from nki_migrate.rewriting.views.tensors import as_tensor, is_whole, own_dtype

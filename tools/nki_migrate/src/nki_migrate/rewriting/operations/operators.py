@@ -24,9 +24,9 @@ from nki_migrate.rewriting.destinations.destination import (
     destination,
     emit,
     temporary,
-    valid_region,
     whole_shape,
 )
+from nki_migrate.rewriting.destinations.regions import valid_region
 from nki_migrate.rewriting.inference.promotion import (
     float32,
     guessed,
