@@ -42,12 +42,12 @@ from packages.nkigym.tests.loop_running import scheduled
 from packages.nkigym.tests.loop_schedules import MATMUL
 
 import nki_runtime
+from neuroncore.executors import InProcess, pool
 from neuroncore.program import check, emit, reroll
 from neuroncore.timeline import latency_ns
 from nkigym import RewriteGraph, certificate, matmul_root, rewrite_graph
 from nkigym.baseline import baseline_kernel
 from nkigym.cli.executing import PRELOAD
-from nkigym.executors import InProcess, pool
 from nkigym.store import Problem, Result, Store
 from nkigym.sweeps import read_sweep, run_sweep
 from nkigym.tile_rewrites import Node, Walk, descend, walk

@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from neuroncore.executors import Executor, InProcess, pool, ray_cluster
 from nkigym.cli.executing import PRELOAD
-from nkigym.executors import Executor, InProcess, pool, ray_cluster
 from nkigym.search import Budget
 from nkigym.sweeps import SweepTask, run_sweep
 

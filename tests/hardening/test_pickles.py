@@ -12,8 +12,8 @@ from members import ROOT
 SOURCES = sorted([*ROOT.glob("packages/*/src/**/*.py"), *ROOT.glob("tools/*/src/**/*.py")])
 LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 FILTERED = {
-    ("nkigym/executors/messages.py", "Unpickler"): "admits records of the project alone",
-    ("nkigym/executors/pool_worker.py", "recv"): "the worker reads its parent's jobs",
+    ("neuroncore/executors/messages.py", "Unpickler"): "admits records of the project alone",
+    ("neuroncore/executors/pool_worker.py", "recv"): "the worker reads its parent's jobs",
     ("neuroncore/machine/captured_state.py", "dumps"): "compares, and loads nothing",
 }
 """Where a name of a loader may be used, and why no user's code reaches it."""

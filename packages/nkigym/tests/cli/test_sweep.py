@@ -11,9 +11,9 @@ import pytest
 from members import ROOT
 from packages.nkigym.tests import tuning_kernels
 
+from neuroncore.executors.workers import WorkerExecutor
 from nkigym.cli import main
 from nkigym.cli.executing import executor_of
-from nkigym.executors.workers import WorkerExecutor
 from nkigym.store import Store
 from nkigym.sweeps import read_sweep
 from nkigym.tuning import tune
@@ -109,7 +109,7 @@ def test_options_that_cannot_be_used_are_rejected_before_work_begins(options, wh
 
 
 def absent_ray(sweep_file, store, monkeypatch):
-    monkeypatch.setattr("nkigym.executors.ray_actors.find_spec", lambda name: None)
+    monkeypatch.setattr("neuroncore.executors.ray_actors.find_spec", lambda name: None)
 
 
 def unknown_field(sweep_file, store, monkeypatch):
@@ -129,7 +129,7 @@ def store_of_another_version(sweep_file, store, monkeypatch):
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (absent_ray, "pip install 'nkigym[ray]'"),
+        (absent_ray, "pip install 'neuroncore[ray]'"),
         (unknown_field, "has an unknown field 'budgets'"),
         (budget_of_the_limit, "contradicts the limit of a job"),
         (store_of_another_version, "another version"),

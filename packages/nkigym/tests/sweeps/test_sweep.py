@@ -10,10 +10,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from packages.neuroncore.tests.processes import descendants
 from packages.nkigym.tests import tuning_kernels
-from packages.nkigym.tests.processes import descendants
 
-from nkigym.executors import InProcess, pool, ray_cluster
+from neuroncore.executors import InProcess, pool, ray_cluster
 from nkigym.store import Store, StoreFullError
 from nkigym.sweeps import SweepFileError, read_sweep, run_sweep
 

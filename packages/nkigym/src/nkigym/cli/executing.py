@@ -9,7 +9,15 @@ import sys
 from math import inf
 from pathlib import Path
 
-from nkigym.executors import LOCAL, Executor, ExecutorError, InProcess, Limits, pool, ray_cluster
+from neuroncore.executors import (
+    LOCAL,
+    Executor,
+    ExecutorError,
+    InProcess,
+    Limits,
+    pool,
+    ray_cluster,
+)
 from nkigym.search import BudgetError, parse_budget
 
 PRELOAD = "nkigym.sweeps.sweep"

@@ -28,9 +28,9 @@ import numpy as np
 
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import KernelError
+from neuroncore.executors import Event, Failed, Finished, Job, Limits, Report, pool
 from neuroncore.program import emit
 from neuroncore.surface import VERSIONS
-from nkigym.executors import Event, Failed, Finished, Job, Limits, Report, pool
 from nkigym.runners.protocol import Case, Measurement, with_values
 
 PACKAGES = ("nki", "neuronx-cc", "nkipy")

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any, NamedTuple
 
-from nkigym.executors import (
+from neuroncore.executors import (
     Event,
     Executor,
     Failed,

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from math import isinf
 from typing import Any, Self
 
-from nkigym.executors.execution import execute, time_expired
-from nkigym.executors.protocol import Failed, Finished, Job, Limits, Reported, Watch
+from neuroncore.executors.execution import execute, time_expired
+from neuroncore.executors.protocol import Failed, Finished, Job, Limits, Reported, Watch
 
 WORKER = "this process"
 

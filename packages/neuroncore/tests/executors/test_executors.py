@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 import pytest
-from packages.nkigym.tests.executor_jobs import JOBS
+from packages.neuroncore.tests.executor_jobs import JOBS
 
-from nkigym.executors import (
+from neuroncore.executors import (
     ExecutorError,
     ExecutorLostError,
     Failed,
@@ -21,8 +21,8 @@ from nkigym.executors import (
     pool,
     ray_cluster,
 )
-from nkigym.executors import workers as workers_module
-from nkigym.executors.messages import MessageError, read_message
+from neuroncore.executors import workers as workers_module
+from neuroncore.executors.messages import MessageError, read_message
 
 LIMITS = Limits(seconds=5.0, num_bytes=200 << 20)
 MAKERS = {
@@ -151,7 +151,7 @@ def test_a_value_that_calls_a_function_where_it_is_read_is_a_lost_worker(tmp_pat
     [
         ("neuroncore.alu", "np.load"),
         ("numpy", "load"),
-        ("nkigym.executors.messages", "pickle.loads"),
+        ("neuroncore.executors.messages", "pickle.loads"),
     ],
 )
 def test_a_message_names_no_function_by_a_path(module, name):
@@ -214,16 +214,16 @@ def test_an_address_without_a_cluster_is_rejected_before_work_begins(address, wh
 
 
 def test_absent_ray_names_the_extra(monkeypatch):
-    monkeypatch.setattr("nkigym.executors.ray_actors.find_spec", lambda name: None)
+    monkeypatch.setattr("neuroncore.executors.ray_actors.find_spec", lambda name: None)
 
-    with pytest.raises(ExecutorError, match=r"pip install 'nkigym\[ray\]'"):
+    with pytest.raises(ExecutorError, match=r"pip install 'neuroncore\[ray\]'"):
         ray_cluster("local", 1)
 
 
 def test_a_worker_of_another_version_is_reported(monkeypatch):
-    monkeypatch.setattr(workers_module, "release", lambda: "nkigym 99")
+    monkeypatch.setattr(workers_module, "release", lambda: "neuroncore 99")
 
-    with pytest.raises(WorkerVersionError, match="nkigym 99"), pool(1) as executor:
+    with pytest.raises(WorkerVersionError, match="neuroncore 99"), pool(1) as executor:
         events_of(executor, Job("a", JOBS + "square", 2))
 
 

@@ -11,8 +11,6 @@ from dataclasses import is_dataclass
 from enum import Enum
 from typing import Any
 
-import numpy as np
-
 from neuroncore.source_location import OUR_PACKAGES
 
 _PLAIN = {
@@ -38,7 +36,7 @@ class _Records(pickle.Unpickler):
         root = module.partition(".")[0]
         if "." not in name and (root in ("numpy", "ml_dtypes") or root in OUR_PACKAGES):
             found = super().find_class(module, name)
-            if isinstance(found, np.ufunc) or _is_record(found) or _is_numeric(found):
+            if _is_record(found) or _is_numeric(found):
                 return found
         raise MessageError(f"it has sent {module}.{name}, which is not a result")
 
@@ -48,7 +46,8 @@ def _is_record(found: Any) -> bool:
 
 
 def _is_numeric(found: Any) -> bool:
-    return callable(found) and getattr(found, "__module__", "") in _NUMERIC
+    is_ufunc = type(found).__name__ == "ufunc"  # NumPy is imported once a message names it
+    return is_ufunc or (callable(found) and getattr(found, "__module__", "") in _NUMERIC)
 
 
 def read_message(sent: bytes) -> Any:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, Protocol, Self
 
-from nkigym.executors.execution import poisoned, release, time_expired
-from nkigym.executors.protocol import (
+from neuroncore.executors.execution import poisoned, release, time_expired
+from neuroncore.executors.protocol import (
     LOST_LIMIT,
     Event,
     ExecutorError,

@@ -23,8 +23,8 @@ from queue import SimpleQueue
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-from nkigym.executors.execution import execute, release
-from nkigym.executors.protocol import (
+from neuroncore.executors.execution import execute, release
+from neuroncore.executors.protocol import (
     Event,
     ExecutorError,
     ExecutorLostError,
@@ -34,7 +34,7 @@ from nkigym.executors.protocol import (
     Limits,
     Reported,
 )
-from nkigym.executors.workers import Gone, Message, Ready, WorkerExecutor
+from neuroncore.executors.workers import Gone, Message, Ready, WorkerExecutor
 
 LOCAL = "local"
 STORE_BYTES = 80 << 20
@@ -57,7 +57,7 @@ def ray_cluster(
     Raises ExecutorError where Ray is absent or the address does not answer.
     """
     if find_spec("ray") is None:
-        raise ExecutorError("Ray is not installed", hint="pip install 'nkigym[ray]'")
+        raise ExecutorError("Ray is not installed", hint="pip install 'neuroncore[ray]'")
     host = _parsed(address)
     return WorkerExecutor("ray", _Cluster(host, jobs, preload, folder), jobs, limits or Limits())
 

@@ -5,11 +5,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from packages.nkigym.tests.executor_jobs import JOBS
-from packages.nkigym.tests.processes import descendants, listening
+from packages.neuroncore.tests.executor_jobs import JOBS
+from packages.neuroncore.tests.processes import descendants, listening
 
-from nkigym.executors import Finished, Job, ray_cluster
-from nkigym.executors.ray_actors import short_folder
+from neuroncore.executors import Finished, Job, ray_cluster
+from neuroncore.executors.ray_actors import short_folder
 
 LOOPBACK = {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
-from nkigym.executors.messages import MessageError, read_message
-from nkigym.executors.protocol import ExecutorError, Job, Limits
-from nkigym.executors.workers import Gone, Message, WorkerExecutor
+from neuroncore.executors.messages import MessageError, read_message
+from neuroncore.executors.protocol import ExecutorError, Job, Limits
+from neuroncore.executors.workers import Gone, Message, WorkerExecutor
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """One core per worker, unless the environment has another number."""
-MODULE = "nkigym.executors.pool_worker"
+MODULE = "neuroncore.executors.pool_worker"
 
 
 def pool(

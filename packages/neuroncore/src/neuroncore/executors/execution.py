@@ -16,23 +16,28 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.function import find_function, parse_name
-from nkigym.executors.protocol import LOST_LIMIT, Failed, Finished, Job, Limits, Report
-
-PACKAGES = ("nki_dtypes", "neuroncore", "nkigen_lite", "nkigym")
-"""Packages whose source decides what a search finds."""
+from neuroncore.executors.protocol import LOST_LIMIT, Failed, Finished, Job, Limits, Report
+from neuroncore.source_location import OUR_PACKAGES
 
 
 @cache
 def release() -> str:
-    """The version of the project in this process; workers of one run have equal ones."""
+    """The version and sources of this project's packages in this process, whichever are installed;
+    workers of one run have equal ones.
+    """
     digest = sha256()
-    for name in PACKAGES:
-        spec = find_spec(name)
-        assert spec is not None and spec.submodule_search_locations is not None
-        for path in sorted(Path(spec.submodule_search_locations[0]).rglob("*.py")):
+    for folder in _folders():
+        for path in sorted(folder.rglob("*.py")):
             digest.update(path.read_bytes())
     python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-    return f"nkigym {version('nkigym')}, {python}, sources {digest.hexdigest()[:8]}"
+    return f"neuroncore {version('neuroncore')}, {python}, sources {digest.hexdigest()[:8]}"
+
+
+def _folders() -> Iterator[Path]:
+    for name in sorted(OUR_PACKAGES):
+        spec = find_spec(name)
+        if spec is not None and spec.submodule_search_locations:
+            yield Path(spec.submodule_search_locations[0])
 
 
 def execute(job: Job, limits: Limits, report: Report, worker: str) -> Finished | Failed:

@@ -5,9 +5,9 @@ import signal
 from random import Random
 
 import pytest
-from packages.nkigym.tests.executor_jobs import JOBS
+from packages.neuroncore.tests.executor_jobs import JOBS
 
-from nkigym.executors import Finished, Job, WorkerLost, pool
+from neuroncore.executors import Finished, Job, WorkerLost, pool
 
 SEED = 29
 

@@ -1,8 +1,8 @@
 """Where jobs run: in this process, in a pool of processes, on a Ray cluster."""
 
-from nkigym.executors.inprocess import InProcess
-from nkigym.executors.processes import pool
-from nkigym.executors.protocol import (
+from neuroncore.executors.inprocess import InProcess
+from neuroncore.executors.processes import pool
+from neuroncore.executors.protocol import (
     Event,
     Executor,
     ExecutorError,
@@ -17,7 +17,7 @@ from nkigym.executors.protocol import (
     WorkerLost,
     WorkerVersionError,
 )
-from nkigym.executors.ray_actors import LOCAL, ray_cluster
+from neuroncore.executors.ray_actors import LOCAL, ray_cluster
 
 __all__ = [
     "LOCAL",

@@ -12,9 +12,9 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
-from nkigym.executors.execution import execute, release
-from nkigym.executors.protocol import Job, Limits, Reported
-from nkigym.executors.workers import Ready
+from neuroncore.executors.execution import execute, release
+from neuroncore.executors.protocol import Job, Limits, Reported
+from neuroncore.executors.workers import Ready
 
 
 def main(number: str, preload: str) -> None:
