@@ -34,7 +34,8 @@ FOLDERS = (
 LEFT_OUT = ("changelog.d", "golden", ".venv", "node_modules", "test_words.py")
 TEXT = (tokenize.STRING, tokenize.COMMENT)
 CODE_BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-Kind = Literal["modules", "identifiers", "text"]
+SUBJECT = re.compile(r'"""(\w+)')
+Kind = Literal["modules", "identifiers", "text", "subjects"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ def _pieces(path: Path) -> Iterator[tuple[int, Kind, str]]:
     yield 1, "modules", path.stem
     yield 1, "identifiers", spaced(path.stem)
     source = path.read_text(encoding="utf-8")
+    if "src" in path.parts and (subject := SUBJECT.match(source)):
+        yield 1, "subjects", subject.group(1)
     if path.suffix == ".md":
         yield 1, "text", CODE_BLOCK.sub(lambda m: "\n" * m.group().count("\n"), source)
         return

@@ -33,6 +33,13 @@ def test_pages_are_read_outside_code_blocks(tmp_path: Path):
     assert used(tmp_path / "page.md", text) == ["house"]
 
 
+def test_a_module_is_introduced_by_a_noun(tmp_path: Path):
+    (tmp_path / "src").mkdir()
+
+    assert used(tmp_path / "src" / "module.py", '"""What a module does."""\n') == ["What"]
+    assert used(tmp_path / "module.py", '"""What a test shows."""\n') == []
+
+
 def test_the_project_says_it_in_the_words_of_the_field():
     paths = [ROOT / name for name in FOLDERS]
 

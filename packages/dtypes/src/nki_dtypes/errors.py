@@ -1,4 +1,4 @@
-"""What can go wrong with a number format, said so that it can be acted on."""
+"""Errors about number formats."""
 
 from __future__ import annotations
 

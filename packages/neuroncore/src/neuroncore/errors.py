@@ -1,4 +1,4 @@
-"""Everything that can be wrong with a kernel, one class per kind of mistake.
+"""Errors in kernels, one class per kind of mistake.
 
 An error reads, in this order: where (the kernel's line) and what is wrong, the line with a caret,
 what was expected and what came, what to do, and which documented rule says so.

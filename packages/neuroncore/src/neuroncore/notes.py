@@ -1,4 +1,4 @@
-"""Notes: what a kernel requests and what changes neither values nor limits on this machine.
+"""Notes: requests of a kernel that change neither values nor limits on this machine.
 
 They go to a logger that is silent by default: `nki-run --verbose` prints each
 of them once.

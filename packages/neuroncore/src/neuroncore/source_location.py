@@ -1,4 +1,4 @@
-"""Where in the user's kernel something happened, and the caret under it."""
+"""Places in the user's kernel, and the caret under them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specs: what an operand is without its values (shape, strides, dtype, memory), also as text.
+"""Specs: operands without values (shape, strides, dtype, memory), also as text.
 
 The text of a spec is `float32[4, 8] sbuf`:
 

@@ -1,4 +1,4 @@
-"""Which orderings a kernel needs: proved, explained, scheduled, checked."""
+"""Orderings that a kernel needs: proved, explained, scheduled, checked."""
 
 from tokenplan.analyse import analyse
 from tokenplan.graph.token_graph import (

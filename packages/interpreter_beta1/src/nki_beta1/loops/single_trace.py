@@ -1,4 +1,4 @@
-"""Where running a loop's body for every number differs from tracing it once, as 0.1 did.
+"""Differences between running a loop's body for every number and tracing it once, as 0.1 did.
 
 Used where the options request an error (`Options.traced_once`): differences that the text of a
 kernel shows are errors before it runs, others when an iteration has ended.

@@ -1,4 +1,4 @@
-"""Where the elements of a grid are stored: in a tensor as it is, or tile by tile on chip."""
+"""Storage of a grid's elements: in a tensor as it is, or tile by tile on chip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What configures a kernel from 0.7 on: classes of nki.compiler, variables of the environment."""
+"""Configuration of a kernel from 0.7 on: classes of nki.compiler, environment variables."""
 
 from __future__ import annotations
 

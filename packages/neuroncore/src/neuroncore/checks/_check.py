@@ -1,4 +1,4 @@
-"""What a check is."""
+"""The protocol of a check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tensor at an address wrote last where in SBUF or PSUM.
+"""The last writer of each byte of SBUF and PSUM, among tensors at explicit addresses.
 
 Every tensor here has memory of its own; on a device, one whose bytes lie under another's loses its
 content where the other is written. A tensor's content is followed byte for byte, from the write

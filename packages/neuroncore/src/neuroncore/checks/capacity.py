@@ -1,4 +1,4 @@
-"""`capacity`: what is held of SBUF and PSUM at the fullest moment.
+"""`capacity`: peak occupancy of SBUF and PSUM.
 
 A tensor is held from where it is allocated to its last use. SBUF counts bytes per partition against
 what the generation leaves to kernels, PSUM whole banks. Tensors with an explicit address count

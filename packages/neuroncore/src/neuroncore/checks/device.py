@@ -1,4 +1,4 @@
-"""`device`: what the machine runs here and a device does not, or not with these results.
+"""`device`: constructs that this machine runs and a device rejects or computes differently.
 
 - every documented limit of the record, with nothing that is only a warning here: start partitions
   above all;

@@ -1,4 +1,4 @@
-"""Which tensors end with the turn of a device loop that made them, and who uses them afterwards.
+"""Tensors that end with an iteration of a device loop, and their uses after it.
 
 A device loop has one body, and what is declared in it is not visible outside (NKI 0.6). Python here
 runs the body once a turn, so that a list or a closure may carry a tensor out, or into the next

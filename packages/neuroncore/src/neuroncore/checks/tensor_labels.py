@@ -1,4 +1,4 @@
-"""How findings name tensors."""
+"""Names of tensors in findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operands of a call are read and which are written, as its record declares."""
+"""Operands that a call reads and writes, as its record declares them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What all commands of the project share, made of argparse and the standard library."""
+"""The parts that all commands of the project share: argparse and the standard library alone."""

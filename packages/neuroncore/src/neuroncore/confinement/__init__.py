@@ -1,1 +1,1 @@
-"""What the kernel of the system stops the code of users from doing."""
+"""Confinement of user code by the system's kernel."""

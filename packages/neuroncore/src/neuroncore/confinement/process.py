@@ -1,4 +1,4 @@
-"""What the kernel of the system limits a process to: its folders, its own processes, no network.
+"""Limits of a confined process: its folders, its own processes, no network.
 
 The process itself calls `confine`. Landlock limits writing (Linux 5.13); `seccomp` sends the
 attempts at everything else to the process that forked it, where they fail with EACCES and are

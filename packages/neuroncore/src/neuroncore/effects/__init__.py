@@ -1,4 +1,4 @@
-"""What instructions touch: as their records declare it, and as bytes once operands are known."""
+"""Bytes that instructions access: as their records declare them, and for known operands."""
 
 from neuroncore.effects.address import absolute
 from neuroncore.effects.declared import Effect, Rows, Touch, accumulates, reads, register, writes

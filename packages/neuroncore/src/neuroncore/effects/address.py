@@ -1,4 +1,4 @@
-"""Where in SBUF or PSUM the bytes of a tensor lie whose kernel fixed its address."""
+"""Bytes of SBUF or PSUM of a tensor whose kernel fixed its address."""
 
 from __future__ import annotations
 

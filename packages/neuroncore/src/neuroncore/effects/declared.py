@@ -1,4 +1,4 @@
-"""What an instruction touches.
+"""Effects of instructions: operands that they read and write.
 
 An effect names an operand and how it is touched. Accumulations into the same location commute with
 one another, and so do clobbers. A dynamic view also reads its index tile.

@@ -1,4 +1,4 @@
-"""Where jobs run: in this process, in a pool of processes, on a Ray cluster."""
+"""Executors of jobs: this process, a pool of processes, a Ray cluster."""
 
 from neuroncore.executors.inprocess import InProcess
 from neuroncore.executors.processes import pool

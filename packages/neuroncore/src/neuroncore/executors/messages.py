@@ -1,4 +1,4 @@
-"""What a worker sends: plain values, arrays and records of this project, and no call of a function.
+"""Messages of a worker: plain values, arrays and records of this project, without calls.
 
 A worker runs the code of users, which could send a pickle that calls a function where it is loaded.
 """

@@ -1,4 +1,4 @@
-"""How a matmul's product comes into PSUM: `accumulate` False, True or None.
+"""Accumulation of products in PSUM: `accumulate` False, True or None.
 
 `product(*inputs, out=None)` gives (M, N) in float32, optionally straight into `out`. False
 overwrites, True adds; None: per PSUM location the first matmul write overwrites, later ones add.

@@ -1,4 +1,4 @@
-"""What every call of every instruction must fulfil: memories, dtypes, partitions, engines."""
+"""Limits of every call of every instruction: memories, dtypes, partitions, engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an instruction is: one record, four narrow functions over specs, declared fields."""
+"""Records of instructions: declared fields, and four narrow functions over specs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an isa call returns from 0.6 on: which instruction it was, for edges that kernels add.
+"""Results of isa calls from 0.6 on: handles of instructions, for edges that kernels add.
 
 An edge is a semaphore that the device waits for whenever the consumer runs, so both ends are in one
 turn of every device loop, or the producer is in a scope around the consumer's. Here instructions

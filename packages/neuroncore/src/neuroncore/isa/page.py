@@ -1,4 +1,4 @@
-"""What a person reads about an instruction, made from its record: help() and the reference page."""
+"""The reference of an instruction, made from its record: help() and the reference page."""
 
 from __future__ import annotations
 

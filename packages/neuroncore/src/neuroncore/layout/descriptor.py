@@ -1,4 +1,4 @@
-"""Which address each index of a tile has."""
+"""Layouts: the address of each index of a tile."""
 
 from __future__ import annotations
 

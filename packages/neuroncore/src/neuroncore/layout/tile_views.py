@@ -1,4 +1,4 @@
-"""Whether the tiles of a layout are tiles of a strided tensor, and with which index arithmetic.
+"""Tiles of a layout as tiles of a strided tensor, with the index arithmetic.
 
 A tile view is a tensor with one stride per dimension that is cut into tiles of powers of two; it
 has no XOR. Dimensions that are tiled in memory become several dimensions. A swizzle whose sources

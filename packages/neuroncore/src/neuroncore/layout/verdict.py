@@ -1,4 +1,4 @@
-"""Whether a hardware access pattern can express a layout, and which bits prevent it."""
+"""Layouts that a hardware access pattern can express, and the bits that prevent it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an executed instruction touched: storages and registers, byte for byte."""
+"""Accesses of an executed instruction: storages and registers, byte for byte."""
 
 from __future__ import annotations
 

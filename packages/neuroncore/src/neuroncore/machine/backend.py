@@ -1,4 +1,4 @@
-"""What a language supplies so that it can answer `import nki`, with or without the switch.
+"""The protocol of a language that implements `import nki`, with or without the switch.
 
 The switch lives in nki_runtime; this protocol lives below it so that a language can also be called
 directly. Languages are found through the entry point group `nki_runtime.backends`.

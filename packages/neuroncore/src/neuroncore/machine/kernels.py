@@ -1,4 +1,4 @@
-"""What may be a kernel, and what it is called."""
+"""Objects that are kernels, and their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an instruction has just computed, as arrays that further instructions do not change."""
+"""Results of an instruction, as arrays that further instructions do not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What instructions make of elements that nothing has written.
+"""Results of instructions that read uninitialised elements.
 
 In 0.1 a masked load leaves the rest of its tile undefined, and kernels compute on the whole tile
 until a masked store cuts the rest off again. There, what VectorE and ScalarE make of undefined

@@ -1,4 +1,4 @@
-"""How much of SBUF and PSUM tensors hold: bytes per partition of SBUF, whole banks of PSUM."""
+"""Occupancy of SBUF and PSUM: bytes per partition of SBUF, whole banks of PSUM."""
 
 from __future__ import annotations
 

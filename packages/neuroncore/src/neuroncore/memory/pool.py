@@ -1,4 +1,4 @@
-"""Where tensors get their bytes, and where the bytes of dead on-chip tensors go.
+"""Allocation of tensors, and reuse of the bytes of dead on-chip tensors.
 
 Kernels make and drop tiles of the same few sizes all the time. The allocator gives such memory back
 to the operating system and faults it in again page by page, which costs more than an instruction on

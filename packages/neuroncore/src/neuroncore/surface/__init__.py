@@ -1,5 +1,5 @@
-"""How each NKI version writes an instruction: parameter order, defaults, renames; and which calls
-mean something else in two versions. Data only.
+"""Signatures of instructions in each NKI version: parameter order, defaults, renames; and calls
+that mean something else in two versions. Data only.
 
 Languages read it forward (arguments → record fields), an emitter backward, the codemod as a diff.
 """

@@ -1,4 +1,4 @@
-"""How long a program takes: verified, compiled, played."""
+"""Estimates: a program is verified, compiled and played."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel in text: what each pass made, the fusion groups, its cost."""
+"""A kernel as text: the result of each pass, the fusion groups, its cost."""
 
 from __future__ import annotations
 

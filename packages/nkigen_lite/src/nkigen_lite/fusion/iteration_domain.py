@@ -1,4 +1,4 @@
-"""Iteration domains: which axes of the values of a group are one, and what they become on chip.
+"""Iteration domains: axes that the values of a group share, and their places on chip.
 
 Every value of a group is seen as (batch…, rows, columns). Rows go over partitions, columns are
 inside a partition, batch axes are loops. Axes of different values are one where NumPy's

@@ -1,4 +1,4 @@
-"""What is known of one operation: operands, attributes, shape and dtype rule, meaning, kind."""
+"""Records of operations: operands, attributes, shape and dtype rule, meaning, kind."""
 
 from __future__ import annotations
 

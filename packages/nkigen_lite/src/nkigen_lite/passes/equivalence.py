@@ -1,4 +1,4 @@
-"""Whether a pass changed what a graph computes: by executing it before and after."""
+"""Equivalence of a graph before and after a pass, by executing both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operation of a graph is which operation of an engine."""
+"""Engine operations of graph operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions on tiles, by the names of values: what instruction selection makes."""
+"""Instructions on tiles, by the names of values: the output of instruction selection."""
 
 from __future__ import annotations
 

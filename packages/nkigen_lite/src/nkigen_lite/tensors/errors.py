@@ -1,4 +1,4 @@
-"""What can be wrong with a NumPy program that is traced; most are also NumPy's own exceptions."""
+"""Errors in a traced NumPy program; most are also NumPy's own exceptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an array is without its values: shape and number format; and which format NumPy's become."""
+"""Arrays without values: shape and number format; number formats of NumPy's dtypes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How elements lie one after the other: strides of C order, of reshapes without a copy."""
+"""Strides of C order, and of reshapes without a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far results are from the truth, in units in the last place of the results' format."""
+"""Distances of results from references, in units in the last place of the results' format."""
 
 from __future__ import annotations
 

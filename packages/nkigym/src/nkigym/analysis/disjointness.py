@@ -1,4 +1,4 @@
-"""Whether two accesses name different elements in all related iterations (dependence analysis).
+"""Dependence analysis: disjointness of two accesses in all related iterations.
 
 An access is split into the dimensions of its buffer; where the intervals of one dimension are
 disjoint, the elements are. The cost does not depend on the number of iterations.

@@ -1,5 +1,4 @@
-"""Whether a tile program is what it should be: by value numbers, and by running it; whether the
-certificate of a loop step holds.
+"""Checks of tile programs and of certificates: by value numbers, and by execution.
 
 Shares no code with what finds and certifies programs.
 """

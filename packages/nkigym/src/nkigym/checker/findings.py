@@ -1,4 +1,4 @@
-"""What is wrong with a tile program, and where."""
+"""Findings about tile programs, with their places."""
 
 from __future__ import annotations
 

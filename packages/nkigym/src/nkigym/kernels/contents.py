@@ -1,4 +1,4 @@
-"""What blocks of statements hold, however deep: found once for each loop.
+"""Contents of blocks of statements at all depths: computed once for each loop.
 
 Programs that a search visits share most of their loops, so what a loop holds is kept by identity.
 """

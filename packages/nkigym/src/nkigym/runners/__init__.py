@@ -1,4 +1,4 @@
-"""What a kernel takes, and whether its values are right: by the model, here, or on a device."""
+"""Measurements of a kernel: by the model, by the interpreter, or on a device."""
 
 from nkigym.runners.neuron import Neuron, NeuronError, cores
 from nkigym.runners.protocol import Case, Measurement, Runner, case_of

@@ -1,4 +1,4 @@
-"""The part of a space that has been seen: what strategies walk on.
+"""The explored part of a search space.
 
 A candidate is one step that is tried. It passes, in this order: the step's own precondition, what
 is known already, legality, capacity, the bound, the timeline. What is rejected is counted with its

@@ -1,4 +1,4 @@
-"""What a search has done, in numbers."""
+"""A search in numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search: a space, a strategy, a budget; what was found and what that took."""
+"""A search: a space, a strategy, a budget; the best program and its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What searches have found, kept in one file."""
+"""Results of searches in one file."""
 
 from nkigym.store.problem_keys import problem_of
 from nkigym.store.store import (

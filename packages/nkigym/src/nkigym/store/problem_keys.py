@@ -1,4 +1,4 @@
-"""What a program is known by: its content, the machine, and what time is made of."""
+"""Keys of problems: content of the program, the machine, constants of the time model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program's parts: what a step can change without looking at the rest.
+"""Components of a program that a transform step can change independently.
 
 Loads of the same rows of a parameter, calls that could become one, stores of one result: a step
 changes one part, and the variables that it moves are renamed in the parts that read them. A part

@@ -1,4 +1,4 @@
-"""Every program that steps reach."""
+"""Enumeration of the programs that transform steps reach."""
 
 from __future__ import annotations
 

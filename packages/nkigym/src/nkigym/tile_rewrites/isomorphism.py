@@ -1,4 +1,4 @@
-"""How many programs are left when names, order and numbering of tiles do not count.
+"""Counts of programs up to names, order and numbering of tiles.
 
 Two programs are the same here when one becomes the other by
 

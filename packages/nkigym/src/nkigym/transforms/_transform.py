@@ -1,4 +1,4 @@
-"""What a transform is: what it can be applied to, when it may be, what it makes."""
+"""Transforms: their sites, their preconditions, their results."""
 
 from __future__ import annotations
 

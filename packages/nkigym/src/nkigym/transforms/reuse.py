@@ -1,4 +1,4 @@
-"""reuse: what is made twice from the same data is made once.
+"""reuse: a value that is computed twice from the same data is computed once.
 
     load(a, x[0:128, :])           load(a, x[0:128, :])
     turn(s, a)                     turn(s, a)

@@ -1,4 +1,4 @@
-"""What a name on a command line or in a sweep file refers to, with its specs in order."""
+"""Functions and specs that a command line or a sweep file names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nki-run --check`: the checks of a command line, and what they print."""
+"""`nki-run --check`: the checks of a command line, and their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `nki-run` prints when a program fails: the user's lines, not ours."""
+"""Errors of a program under `nki-run`: the user's lines, without frames of this project."""
 
 from __future__ import annotations
 

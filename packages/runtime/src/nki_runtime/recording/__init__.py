@@ -1,4 +1,4 @@
-"""What `nki-run --record` does, for a program that loads a file and calls its functions itself."""
+"""Recording, as `nki-run --record` does, for programs that load a file and call its functions."""
 
 from nki_runtime.recording.instrument import instrumented
 from nki_runtime.recording.recorder import load, recorded

@@ -1,1 +1,1 @@
-"""Which backend `import nki` resolves to: the choice, the backends, the modules in sys.modules."""
+"""The backend that `import nki` resolves to: its choice, and its modules in sys.modules."""

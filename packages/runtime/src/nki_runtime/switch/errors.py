@@ -1,4 +1,4 @@
-"""What can be wrong with choosing a language; all are KernelErrors: the user can mend them."""
+"""Errors in the choice of a language; all are KernelErrors: the user can correct them."""
 
 from __future__ import annotations
 

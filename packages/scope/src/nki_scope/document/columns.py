@@ -1,4 +1,4 @@
-"""What a page contains, as one compressed text: a JSON document and columns of integers."""
+"""Contents of a page, as one compressed text: a JSON document and columns of integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page shows of the records of other packages, as JSON and columns."""
+"""Sections of a page, from the records of other packages, as JSON and columns."""
 
 from nki_scope.sections.advice import advice_section
 from nki_scope.sections.kernel import instances_of, kernel_section

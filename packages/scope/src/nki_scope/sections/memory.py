@@ -1,4 +1,4 @@
-"""Who is stored where in SBUF and PSUM, and when."""
+"""Tensors in SBUF and PSUM over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the player of a page needs of a kernel: its micro-ops and who touches which bytes."""
+"""Input of the page's player: the micro-ops of a kernel and the bytes that they access."""
 
 from __future__ import annotations
 

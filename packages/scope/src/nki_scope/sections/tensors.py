@@ -1,4 +1,4 @@
-"""What instructions wrote: a picture, a histogram and counts of each result in order."""
+"""Results of instructions: a picture, a histogram and counts of each, in order."""
 
 from __future__ import annotations
 

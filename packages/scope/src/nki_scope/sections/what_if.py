@@ -1,4 +1,4 @@
-"""What if: the time of a kernel on other targets, with other costs, as the toolchain makes it."""
+"""Variants: the time of a kernel on other targets, with other costs, as the toolchain makes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel claims of its loops and operations, against what the instances do."""
+"""Claims of the kernel about loops and operations, against the instances."""
 
 from __future__ import annotations
 

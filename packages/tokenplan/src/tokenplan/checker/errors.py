@@ -1,4 +1,4 @@
-"""What stops a check: a file that is not a plan, or one too big to unroll."""
+"""Errors that stop a check: a file that is not a plan, or one too large to unroll."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check finds: a code, a sentence, and the same as data."""
+"""Findings of a check: a code, a sentence, and the same as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the file says beside its orders, against the rest of it: kinds, rules, assumptions, counts.
+"""Labels of a plan against its orders: kinds, rules, assumptions, counts.
 
 Nothing is unrolled for this; the iterations behind a witness are looked at with the edges.
 """

@@ -1,4 +1,4 @@
-"""Which memory each instance touches: cells, the atoms of one life of a buffer."""
+"""Memory that each instance accesses: cells, the atoms of one life of a buffer."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which of all possible orders a kernel needs, pair by pair."""
+"""Elision of orders that a kernel does not need, pair by pair."""

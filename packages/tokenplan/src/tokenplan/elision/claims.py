@@ -1,4 +1,4 @@
-"""What the user claims of loops, checked; and orders that the user requests."""
+"""Claims of the user about loops, checked; and orders that the user requests."""
 
 from __future__ import annotations
 

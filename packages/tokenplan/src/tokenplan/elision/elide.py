@@ -1,4 +1,4 @@
-"""Which of all possible orders a kernel needs: pair by pair, each with its rule."""
+"""Elision: for each possible order, whether it is needed, and by which rule."""
 
 from __future__ import annotations
 

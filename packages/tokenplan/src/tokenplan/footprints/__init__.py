@@ -1,4 +1,4 @@
-"""Which bytes an access touches, over the iterations of its loops."""
+"""Footprints: bytes that an access touches over the iterations of its loops."""
 
 from tokenplan.footprints.digit_values import Values, least_common, values_of
 from tokenplan.footprints.digits import (

@@ -1,4 +1,4 @@
-"""What is told to people, by codes that stay the same."""
+"""Diagnostics, with codes that stay the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How operations, iterations and elements are called in what people read."""
+"""Names of operations, iterations and elements in messages."""
 
 from __future__ import annotations
 

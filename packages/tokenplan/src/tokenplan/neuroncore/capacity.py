@@ -1,4 +1,4 @@
-"""How many places on-chip buffers may have: bytes of SBUF, banks of PSUM."""
+"""Capacity for slots of on-chip buffers: bytes of SBUF, banks of PSUM."""
 
 from __future__ import annotations
 

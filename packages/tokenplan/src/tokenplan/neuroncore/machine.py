@@ -1,4 +1,4 @@
-"""What the plan assumes of queues and counters: machine.json, every value with its source."""
+"""Assumptions about queues and counters: machine.json, every value with its source."""
 
 from __future__ import annotations
 

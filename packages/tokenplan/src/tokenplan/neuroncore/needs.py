@@ -1,4 +1,4 @@
-"""What a plan has to order: kept edges, and instances of buffers that take turns in one place."""
+"""Orders that a plan must keep: needed edges, and instances of buffers that share a slot."""
 
 from __future__ import annotations
 

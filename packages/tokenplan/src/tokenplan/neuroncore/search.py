@@ -1,4 +1,4 @@
-"""Which slots and queues: a bounded search over plans that are played."""
+"""Search for slots and queues: bounded, over plans that are played."""
 
 from __future__ import annotations
 

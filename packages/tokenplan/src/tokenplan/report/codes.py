@@ -1,4 +1,4 @@
-"""What each code means, and what to do about it."""
+"""Meanings of the codes, with cures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What removes an order or shows that it is needed: the cheapest proof first."""
+"""Rules that remove an order or show that it is needed, the least expensive proof first."""
 
 from tokenplan.rules.ladder import (
     BUDGET,

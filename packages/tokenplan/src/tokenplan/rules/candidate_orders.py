@@ -1,4 +1,4 @@
-"""Every order that a kernel could need: program order, and from each iteration to later ones."""
+"""Candidate orders of a kernel: program order, and from each iteration to later ones."""
 
 from __future__ import annotations
 

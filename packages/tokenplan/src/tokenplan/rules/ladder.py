@@ -1,4 +1,4 @@
-"""What removes an order or shows that it is needed: the cheapest proof first."""
+"""The rules in order: the least expensive proof that removes an order or needs it comes first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each access is made, and whether the target's bulk copy engine (TMA) can make it."""
+"""Verdicts on accesses: their views, and whether the target's bulk copy engine (TMA) applies."""
 
 from __future__ import annotations
 

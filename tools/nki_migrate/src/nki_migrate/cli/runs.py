@@ -1,4 +1,4 @@
-"""How the commands run kernels: in which children, how many at a time, and what they reuse."""
+"""Runs of kernels by the commands: child processes, their number, reuse of results."""
 
 from __future__ import annotations
 

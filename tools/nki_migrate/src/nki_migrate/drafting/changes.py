@@ -1,4 +1,4 @@
-"""What is mechanical in the difference of two API descriptions, one record per change."""
+"""Mechanical changes between two API descriptions, one record per change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file on its way through the steps, and what came of it."""
+"""The state of a file between version steps, and its result."""
 
 from __future__ import annotations
 

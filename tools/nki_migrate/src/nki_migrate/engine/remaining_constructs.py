@@ -1,4 +1,4 @@
-"""What of 0.1 is still there after the last step, found in the output itself.
+"""Constructs of 0.1 that remain in the output after the last version step.
 
 Rewriting reports what it could not convert. This check of the output is independent of it: a 0.1
 construct in a kernel makes the kernel incomplete, and one without a finding gets a finding.

@@ -1,4 +1,4 @@
-"""Files whose names cannot be trusted: what is called in them, or what we would write, is unclear.
+"""Files whose names are ambiguous: in their calls, or in the code that migration would write.
 
 They are left as they are, with a finding that says which line to change first. A kernel that the
 tool cannot read must not look migrated.

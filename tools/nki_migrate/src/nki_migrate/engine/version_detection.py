@@ -1,4 +1,4 @@
-"""Which NKI version a kernel is written for.
+"""Detection of the NKI version of a kernel.
 
 Between 0.2 and the newest version a kernel is taken for the newest version that it is valid in: the
 first later step that has something to change in it marks its version.

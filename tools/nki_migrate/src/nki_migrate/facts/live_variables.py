@@ -1,4 +1,4 @@
-"""Which variables a piece of code needs, surely assigns, and which are needed after it.
+"""Live variables: read by a piece of code, certainly assigned by it, and read after it.
 
 A backward analysis over the syntax tree of one function, as a compiler's, and conservative: a name
 may be reported as needed that no run needs, never the other way round. Comprehensions and lambdas

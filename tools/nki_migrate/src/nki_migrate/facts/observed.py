@@ -1,4 +1,4 @@
-"""What a run of the old kernel showed: facts files of `nki-run --record`, by place in the source.
+"""Observations of a run of the old kernel: facts files of `nki-run --record`, by place.
 
 A document holds what launches of one kernel showed. What an expression was in different documents
 stays apart, so that two sizes count as equal only where they are equal in each. Schema

@@ -1,4 +1,4 @@
-"""What a kernel reads of the grid that it is launched over."""
+"""Reads of the launch grid in a kernel."""
 
 from __future__ import annotations
 

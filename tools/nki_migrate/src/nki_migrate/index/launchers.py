@@ -1,4 +1,4 @@
-"""What makes or launches a kernel: `nki.jit`, the harness of 0.1, and other names for these."""
+"""Functions that make or launch kernels: `nki.jit`, the harness of 0.1, and their aliases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which lines of two texts are the same: `difflib` between lines that each text holds once.
+"""Equal lines of two texts: `difflib` between lines that each text contains once.
 
 `difflib` alone takes a time that grows with the square of what repeats: generated files of many
 thousand like lines would take minutes.

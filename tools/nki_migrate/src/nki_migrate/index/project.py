@@ -1,4 +1,4 @@
-"""What other files say: which functions are kernels, and how they are launched."""
+"""Other files of the project: their kernels and launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run adds up to: the counts of the closing line, and the counts per rule."""
+"""Summary of a run: the counts of the closing line, and the counts per rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the body of a device loop shares with the code around it, once it is a function.
+"""State that the body of a device loop shares with the surrounding code, once it is a function.
 
 The body runs once, while the kernel is traced. What it only reads it captures. A name that it binds
 is its own, unless a turn needs the value of the turn before or the code below needs the last one;

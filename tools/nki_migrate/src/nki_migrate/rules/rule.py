@@ -1,4 +1,4 @@
-"""What a rule is: an id, a page, examples that run as tests, and hooks.
+"""Rules: an id, a page, examples that run as tests, and hooks.
 
 `nki1226.toml` is the rule NKI1226: its title and page, its examples, and the reasons and names of
 the engine that it takes under its id. `HOOKS` of a module beside it is what the rule does itself:

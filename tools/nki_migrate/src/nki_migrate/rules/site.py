@@ -1,4 +1,4 @@
-"""What a span rule reads, and how it makes findings and edits."""
+"""Input of a span rule, and its findings and edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the name of a tile represents in a function: the allocation that all its bindings share."""
+"""Tiles by name in a function: the allocation that all bindings of a name share."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a run of the codemod is requested to do."""
+"""Settings of a run of the codemod."""

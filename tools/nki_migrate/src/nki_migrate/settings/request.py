@@ -1,4 +1,4 @@
-"""What the user asked for, in one frozen value that every stage reads and none changes."""
+"""The user's request, in one frozen value that every stage reads and none changes."""
 
 from __future__ import annotations
 

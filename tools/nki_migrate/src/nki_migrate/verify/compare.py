@@ -1,4 +1,4 @@
-"""Whether two results are the same numbers, and how far apart they are.
+"""Comparison of two results: equality and distance.
 
 Differences are taken in float64 (integers: exactly). An element is accepted when
 |a − e| ≤ atol + rtol·|e|, or, with `ulps`, when |a − e| ≤ ulps units in the last place of `e` in

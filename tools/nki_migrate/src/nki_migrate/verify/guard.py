@@ -1,4 +1,4 @@
-"""What user code may do to the machine while it is verified: its own scratch folder, nothing else.
+"""Permissions of user code under verification: its own scratch folder, nothing else.
 
 A guard against kernels and helpers that write, connect or start programs as a habit, made of
 Python's audit events (PEP 578), which names the line that tried. It is not a security boundary:

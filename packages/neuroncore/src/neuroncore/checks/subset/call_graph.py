@@ -1,4 +1,4 @@
-"""Which functions and classes are kernel code: the kernels, and what they reach."""
+"""Kernel code: the kernels, and the functions and classes that they reach."""
 
 from __future__ import annotations
 

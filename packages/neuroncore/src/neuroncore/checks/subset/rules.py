@@ -1,4 +1,4 @@
-"""The table: what each frontend says to each construct of Python, and which document says so.
+"""The rules: each frontend's verdict on each construct of Python, with its source.
 
 The *parser* frontend (0.2 to 0.6, selectable in 0.7) compiles a subset of Python from its source.
 The *tracer* frontend (0.7, selectable from 0.4 on) runs the function, so that Python works. Up to

@@ -1,4 +1,4 @@
-"""What the names of a file are in a running program, where the text of the file does not say."""
+"""Values of a file's names in a running program, where its text does not determine them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the names of a function hold, as far as its own text says so for certain."""
+"""Kinds of values that a function's names certainly have, from its text alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`traps`: what gives the expected values here and not on a device, from a catalogue with sources.
+"""`traps`: code that is right here and wrong on a device, from a catalogue with sources.
 
 Every trap has a record in `data/`; detectors report traps that a run or a source can decide and
 that no other check reports.

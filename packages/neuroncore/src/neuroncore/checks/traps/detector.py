@@ -1,4 +1,4 @@
-"""What a detector of traps is, and the findings that it reports."""
+"""The protocol of a trap detector, and the findings that it reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From accesses to specs: what an operand is once its loop variables have values."""
+"""From accesses to specs: operands under given values of the loop variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What constants hold: bytes in a program; numbers, or base 64 behind the function, in its text.
+"""Contents of constants: bytes in a program; in its text numbers, or base 64 at its end.
 
     few = constant(float32[3], [0.5, 1.0, inf])
     table = constant(float32[512, 64])

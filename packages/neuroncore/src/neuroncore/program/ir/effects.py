@@ -1,4 +1,4 @@
-"""What a call of a program touches while its loop variables have given values."""
+"""Effects of a program's call under given values of the loop variables."""
 
 from __future__ import annotations
 

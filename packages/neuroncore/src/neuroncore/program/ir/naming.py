@@ -1,4 +1,4 @@
-"""What the kernel's source calls things: the variable that a statement assigns, its loops."""
+"""Names from the kernel's source: the variable that a statement assigns, its loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where iterations of a loop may begin, and how many follow one another."""
+"""Candidates for loops: the first statement and the number of iterations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a run of a kernel to its program: what was allocated, what was executed, in loops again."""
+"""From a run of a kernel to its program: allocations and instructions, with loops restored."""
 
 from __future__ import annotations
 

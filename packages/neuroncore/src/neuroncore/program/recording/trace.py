@@ -1,4 +1,4 @@
-"""What is written down while a kernel runs: integers, made into rows when it has ended."""
+"""The log of a running kernel: integers, converted to rows at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether every call is legal in every iteration: bounds, partitions, banks, the record's limits.
+"""Limits of every call in every iteration: bounds, partitions, banks, the record's limits.
 
 Offsets are bounded by intervals. A record's limits see specs, in which loop variables show as the
 first partition and, in PSUM, the place in the bank: all values of those are tried.

@@ -1,4 +1,4 @@
-"""Which buffers are alive when: what a program holds of SBUF and PSUM at its fullest.
+"""Live ranges of buffers, and a program's peak occupancy of SBUF and PSUM.
 
 A buffer lives from its first use to its last. One that was allocated outside of a loop and is used
 inside lives through the whole loop: its content may be carried around. SBUF counts bytes per

@@ -1,4 +1,4 @@
-"""Whether a program hangs together: names, scopes, loops, fields of calls, forms of accesses."""
+"""Structure of a program: names, scopes, loops, fields of calls, forms of accesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program's calls ask of the machine, found once for all ways in which it is played.
+"""Demands of a program's calls on the machine, computed once for all ways of playing it.
 
 Programs that a search visits share most of their calls and buffers: the demands of a call are kept
 and found again by the very call, its buffers and where its loops begin.

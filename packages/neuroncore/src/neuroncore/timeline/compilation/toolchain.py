@@ -1,4 +1,4 @@
-"""What a version's toolchain makes of a program: named transformations, each with its evidence.
+"""Transformations of a program by a version's toolchain, each named, with its evidence.
 
 NKI 0.1 goes through the closed compiler, which rewrites; from 0.2 on a kernel's instructions are
 explicit, and the NKI compiler places buffers, picks engines that are left open, and schedules.

@@ -1,1 +1,1 @@
-"""Which instruction waits for which, from the bytes that they access."""
+"""Dependences between instructions, from the bytes that they access."""

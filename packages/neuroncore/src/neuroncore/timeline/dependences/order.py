@@ -1,4 +1,4 @@
-"""Who waits for whom, said from outside instead of found from the bytes that are touched."""
+"""Explicit dependences, in place of those found from accessed bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loop that was carried forward leaves behind: regions that follow one another at one pace.
+"""Regions that an extrapolated loop has accessed, at a constant pace.
 
 Only the lanes that lag behind the loop may still wait for them. Of the regions that share bytes
 with an access of such a lane the last one is released last, so that one is made, and no other.

@@ -1,4 +1,4 @@
-"""Who touched which bytes when: what an instruction has to wait for.
+"""Tracks: the history of accesses to bytes, and the accesses that an instruction waits for.
 
 A track is one tensor (or a register, or all tensors of a memory that have a fixed address). It
 holds regions, the distinct sets of bytes that instructions name; regions that share bytes know one

@@ -1,4 +1,4 @@
-"""What time is made of: the table of costs.json as values for one generation."""
+"""Constants of the time model: the table of costs.json as values for one generation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loop touches, and what becomes of it when periods of the loop are carried forward."""
+"""Accesses of a loop, and their state after periods that are extrapolated."""
 
 from __future__ import annotations
 

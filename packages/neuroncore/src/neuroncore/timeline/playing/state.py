@@ -1,4 +1,4 @@
-"""What changes while a program is played: lanes, shared resources, counts, bars."""
+"""Mutable state of a played program: lanes, shared resources, counts, bars."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What an estimate reports: bars, stalls, critical path, occupancy."""
+"""Results of an estimate: bars, stalls, critical path, occupancy."""

@@ -1,4 +1,4 @@
-"""What is held of SBUF and PSUM while a program is played.
+"""Occupancy of SBUF and PSUM while a program is played.
 
 A buffer comes to life where it is allocated, anew each time. It is held from the first micro-op
 that touches it to the end of the last. Periods of loops that were carried forward are unfolded.

@@ -1,4 +1,4 @@
-"""What an estimate says: how long, why, and what every engine did meanwhile."""
+"""Timelines: the latency of a program, its causes, and the activity of every engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far an estimate may be off: an interval, a verdict on its domain, the constants that matter.
+"""Uncertainty of an estimate: an interval, a verdict on its domain, the constants that matter.
 
 The interval is analytic. The critical path says how much of the total each constant takes; relative
 to the total that is the sensitivity to it. Its spread follows from its confidence in costs.json.

@@ -1,4 +1,4 @@
-"""Which products and groups follow each other on the same rows, and how many rows fit at a time."""
+"""Sequences of products and groups on the same rows, and the number of rows at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What order=, copy= and casting= mean: reshapes, copies and conversions as NumPy makes them."""
+"""Meaning of order=, copy= and casting=: reshapes, copies and conversions as in NumPy."""
 
 from __future__ import annotations
 

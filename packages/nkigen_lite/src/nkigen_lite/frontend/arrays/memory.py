@@ -1,4 +1,4 @@
-"""What arrays share: memory that views read and write. A write makes a new version of the whole."""
+"""Memory that views of an array share. A write makes a new version of the whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which function implements which function of NumPy: a table that the modules above fill."""
+"""The table of functions that implement NumPy's, filled by the modules of this package."""
 
 from __future__ import annotations
 

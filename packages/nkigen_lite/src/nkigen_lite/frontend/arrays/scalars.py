@@ -1,4 +1,4 @@
-"""Which results of rank 0 are numbers: `y += 1` makes another number, but writes an array."""
+"""Results of rank 0 that are numbers: `y += 1` makes another number, but writes an array."""
 
 from __future__ import annotations
 

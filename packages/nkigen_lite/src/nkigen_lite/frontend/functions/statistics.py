@@ -1,4 +1,4 @@
-"""What NumPy computes from sums and extremes: norms, averages, counts, comparisons of arrays."""
+"""Functions composed of sums and extremes: norms, averages, counts, comparisons of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a computed mask picks, on its way back: `x[x < 0] *= 0.1`.
+"""Writes through a computed mask: `x[x < 0] *= 0.1`.
 
 How many elements there are depends on values. What is done to each of them alone is done to all of
 the array, and only where the mask is set it is written.

@@ -1,4 +1,4 @@
-"""How attributes are stored: a pair of functions, to write and to read, for each kind."""
+"""Storage of attributes: a pair of functions, to write and to read, for each kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a bytecode file or with a module that is to be written."""
+"""Errors in bytecode files and in modules that are to be written."""
 
 from __future__ import annotations
 

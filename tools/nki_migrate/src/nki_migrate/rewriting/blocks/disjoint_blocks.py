@@ -1,4 +1,4 @@
-"""Whether no block of a tensor is worked on by two runs of the places that use it.
+"""Disjointness of the blocks that iterations of a loop use.
 
 The blocks of a place are what its indices come to over the loops around it and, in a helper, over
 the calls of that; two places are apart where the ranges of one index are.

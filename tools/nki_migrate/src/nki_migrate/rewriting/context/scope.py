@@ -1,4 +1,4 @@
-"""What is known about a function: its variables here, and what one pass found for the next."""
+"""Knowledge about a function: its variables, and results of one pass for the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the result of an instruction goes: a new tile, a view of an existing one, or a temporary.
+"""Destinations of instructions: a new tile, a view of an existing one, or a temporary.
 
 Allocations are written at the very place of the producing statement (trap T2), under the
 assigned name. If the name still names an operand, the tile is reused when that is provably the

@@ -1,4 +1,4 @@
-"""Where a tensor is to lie: `buffer=`, and what becomes of an address of its own.
+"""Memories of tensors: `buffer=`, and explicit addresses.
 
 From 0.2 on the compiler places tiles by itself. An address goes; what it said about reuse stays:
 block i of `mod_alloc(num_free_tiles=(k,))` was tile i modulo k, and the list of tiles is made so.

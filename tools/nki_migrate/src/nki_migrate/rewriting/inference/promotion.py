@@ -1,4 +1,4 @@
-"""Which dtype 0.1 gives the result of an operation on tiles, and what it does to truth values.
+"""Dtype promotion of 0.1 for operations on tiles, truth values included.
 
 Comparisons and logical operations give `bool_`, and what is computed of two `bool_` tiles is a
 `bool_` again: one more than True is True. Source: NKI 0.1, `nl.equal` and its kind (`dtype=bool`),

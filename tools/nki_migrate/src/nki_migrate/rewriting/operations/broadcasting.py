@@ -1,4 +1,4 @@
-"""How the shapes of two tiles fit, and what is done where an instruction does not broadcast."""
+"""Broadcasting of two tiles, and copies where an instruction does not broadcast."""
 
 from __future__ import annotations
 

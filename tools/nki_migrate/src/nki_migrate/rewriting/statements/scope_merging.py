@@ -1,4 +1,4 @@
-"""Where paths meet: what a name represents at the head of a loop, after it, and after branches.
+"""Merging of scopes: meanings of names at the head of a loop, after it, and after branches.
 
 A name that a loop or a branch binds again may represent several tiles. If they agree in shape,
 dtype and buffer, it represents one tile of that kind from there on, spelled by the name and by
