@@ -47,9 +47,8 @@ from neuroncore.program import check, emit, reroll
 from neuroncore.timeline import latency_ns
 from nkigym import RewriteGraph, certificate, matmul_root, rewrite_graph
 from nkigym.baseline import baseline_kernel
-from nkigym.cli.executing import PRELOAD
 from nkigym.store import Problem, Result, Store
-from nkigym.sweeps import read_sweep, run_sweep
+from nkigym.sweeps import PRELOAD, read_sweep, run_sweep
 from nkigym.tile_rewrites import Node, Walk, descend, walk
 from nkigym.tiles.lowering import lower
 

@@ -18,9 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from neuroncore.executors import Executor, InProcess, pool, ray_cluster
-from nkigym.cli.executing import PRELOAD
 from nkigym.search import Budget
-from nkigym.sweeps import SweepTask, run_sweep
+from nkigym.sweeps import PRELOAD, SweepTask, run_sweep
 
 FUNCTION = str(Path(__file__).parents[1] / "examples/gym/softmax.py:softmax")
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -3,9 +3,7 @@
 import json
 import re
 import sqlite3
-from argparse import Namespace
 from contextlib import closing
-from math import inf
 
 import pytest
 from members import ROOT
@@ -13,7 +11,6 @@ from packages.nkigym.tests import tuning_kernels
 
 from neuroncore.executors.workers import WorkerExecutor
 from nkigym.cli import main
-from nkigym.cli.executing import executor_of
 from nkigym.store import Store
 from nkigym.sweeps import read_sweep
 from nkigym.tuning import tune
@@ -94,7 +91,7 @@ def test_a_search_per_job_with_the_next_seed_and_the_fastest_winner(capsys):
         (("--jobs", "0", "--ray", "local"), "--jobs 0 allows no job"),
         (("--jobs", "2", "--budget", "60s", "--job-time", "60s"), "contradicts the limit of a job"),
         (("--ray", "127.0.0.1:9"), "does not answer"),
-        (("--jobs", "2", "--job-time", "soon"), "is not a budget"),
+        (("--jobs", "2", "--job-time", "soon"), "is not a time"),
         (("--jobs", "2", "--job-memory", "2"), "is not a size"),
     ],
 )
@@ -157,10 +154,7 @@ def test_more_jobs_than_cores_are_reported(monkeypatch, capsys):
     assert "note: 2 jobs share 1 cores" in capsys.readouterr().err
 
 
-def test_more_jobs_than_cores_of_a_local_cluster_are_reported(monkeypatch, capsys):
-    pytest.importorskip("ray")
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
+def test_the_limit_of_a_job_ends_one_search_in_this_process(capsys):
+    assert main([*TUNE, "--job-time", "10ms"]) == 1
 
-    executor_of(Namespace(jobs=2, ray="local", job_time=inf, job_memory=inf))
-
-    assert "note: 2 jobs share 1 cores" in capsys.readouterr().err
+    assert "time: stopped after 0.01 s, its limit" in capsys.readouterr().err

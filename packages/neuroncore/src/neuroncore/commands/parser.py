@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -178,3 +179,13 @@ def at_least(least: float) -> Callable[[str], float]:
         return value
 
     return number
+
+
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h)")
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def duration(text: str) -> float | None:
+    """The seconds of a text such as `90s`, `1.5min` or `200ms`; None for another text."""
+    found = _TIME.fullmatch(text)
+    return None if found is None else float(found[1]) * _SECONDS[found[2]]

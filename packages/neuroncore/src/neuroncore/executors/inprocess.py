@@ -23,6 +23,7 @@ class InProcess:
     """Runs each job in its turn. Its limit of time stops Python code alone."""
 
     name = "inprocess"
+    jobs = 1
     startup_s = 0.0
 
     def __init__(self, limits: Limits | None = None) -> None:

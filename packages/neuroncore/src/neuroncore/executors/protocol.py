@@ -89,6 +89,11 @@ class Executor(Protocol):
     def name(self) -> str: ...
 
     @property
+    def jobs(self) -> int:
+        """How many run at a time."""
+        ...
+
+    @property
     def startup_s(self) -> float:
         """Seconds until the workers were ready, as far as known."""
         ...

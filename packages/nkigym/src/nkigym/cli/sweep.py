@@ -10,8 +10,8 @@ from pathlib import Path
 
 from neuroncore.commands.parser import add_progress
 from neuroncore.commands.terminal import StatusLine
-from nkigym.cli.executing import add_executor, executor_of
-from nkigym.sweeps import Row, Sweep, run_sweep
+from neuroncore.executors.options import add_executor, executor_of
+from nkigym.sweeps import PRELOAD, Row, Sweep, run_sweep
 from nkigym.sweeps.tasks import read_sweep
 
 
@@ -32,7 +32,7 @@ def run(given: argparse.Namespace) -> int:
     store = given.store or Path(f"{given.file.stem}.db")
     status = StatusLine(sys.stderr, lines=given.progress)
     try:
-        executor = executor_of(given, store.resolve().parent)
+        executor = executor_of(given, "nkigym", PRELOAD, store.resolve().parent)
         sweep = run_sweep(tasks, executor, store, lambda s: status.show(progress_line(s)))
     finally:
         status.close()

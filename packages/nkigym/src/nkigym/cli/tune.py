@@ -15,10 +15,11 @@ from typing import Any, TextIO
 from neuroncore.commands.parser import add_progress, add_target
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.commands.terminal import StatusLine
+from neuroncore.executors import Limits
+from neuroncore.executors.options import add_executor, executor_of, limits_of
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
-from nkigym.cli.executing import add_executor, executor_of
 from nkigym.cli.sweep import progress_line
 from nkigym.cli.sweep import table as sweep_table
 from nkigym.cli.writing import MARK, check_place, write_kernel
@@ -31,7 +32,7 @@ from nkigym.search import (
     Settings,
     parse_budget,
 )
-from nkigym.sweeps import SweepTask, run_sweep
+from nkigym.sweeps import PRELOAD, SweepTask, run_sweep
 from nkigym.tuning import Tuned, tune
 from nkigym.tuning.loading import load_kernel
 from nkigym.tuning.schedule_steps import schedule_section
@@ -123,7 +124,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--engines", metavar="NAME[,NAME]", help="the engines that a candidate may use")
     add("--store", metavar="FILE", help="keep what is found there, and do not ask for it again")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")
-    add_executor(parser)
+    add_executor(parser, "; with N seeds")
     add_progress(parser)
     add_report(parser)
     add("--force", action="store_true", help="write over a file that nkigym has not written")
@@ -136,8 +137,7 @@ def run(given: argparse.Namespace) -> int:
         check_place(given.output, given.force)
     if given.target is not None:
         given.target = resolve_target(given.target).name
-    is_parallel = given.ray is not None or given.jobs not in (None, 1)
-    tuned = _searches(given) if is_parallel else _search(given)
+    tuned = _searches(given) if _has_jobs(given) else _search(given)
     if given.output is not None:
         write_kernel(given.output, headed(tuned, given.kernel))
         tuned = replace(tuned, source="")
@@ -149,6 +149,12 @@ def run(given: argparse.Namespace) -> int:
         sys.stderr.write(f"nkigym: {type(tuned.trouble).__name__}: {tuned.trouble}\n")
         return 1
     return 0
+
+
+def _has_jobs(given: argparse.Namespace) -> bool:
+    """Whether a search is a job: one of several, on a cluster, or with a limit."""
+    is_limited = limits_of(given) != Limits()
+    return given.ray is not None or given.jobs not in (None, 1) or is_limited
 
 
 def _results(given: argparse.Namespace, tuned: Tuned) -> dict[str, Any]:
@@ -193,7 +199,7 @@ def _searches(given: argparse.Namespace) -> Tuned:
     Raises BudgetError where a search may exceed a job's time, SearchError where none has found one.
     """
     given.budget.check_below(given.job_time, given.kernel)
-    executor = executor_of(given)
+    executor = executor_of(given, "nkigym", PRELOAD)
     tasks = [
         SweepTask(
             given.kernel, tuple(given.spec), given.target, given.nki, given.budget, given.strategy,

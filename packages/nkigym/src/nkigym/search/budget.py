@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+from neuroncore.commands.parser import duration
 from nkigym.search.errors import BudgetError, ConstraintError
 
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h)")
-_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 FORM = "a number of candidates, such as 1000, or a time, such as 60s, 1.5min or 200ms"
 
 
@@ -51,10 +49,10 @@ def parse_budget(text: str) -> Budget:
     text = text.strip()
     if text.isdecimal():
         return Budget(candidates=int(text))
-    found = _TIME.fullmatch(text)
-    if found is None:
+    seconds = duration(text)
+    if seconds is None:
         raise BudgetError(f"{text!r} is not a budget", expected=FORM)
-    return Budget(seconds=float(found[1]) * _SECONDS[found[2]])
+    return Budget(seconds=seconds)
 
 
 class BudgetSpent(Exception):  # noqa: N818 - not an error: how a strategy is stopped

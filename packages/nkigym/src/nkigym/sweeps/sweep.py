@@ -72,7 +72,9 @@ class Sweep:
 Watcher = Callable[[Sweep], None]
 
 
-FUNCTION = "nkigym.sweeps.sweep:tune_task"
+PRELOAD = __name__
+"""What workers import before their first job."""
+FUNCTION = f"{__name__}:tune_task"
 """A task's job: results are reported to the driver's store, the winner is its value."""
 
 

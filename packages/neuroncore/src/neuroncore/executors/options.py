@@ -9,26 +9,20 @@ import sys
 from math import inf
 from pathlib import Path
 
-from neuroncore.executors import (
-    LOCAL,
-    Executor,
-    ExecutorError,
-    InProcess,
-    Limits,
-    pool,
-    ray_cluster,
-)
-from nkigym.search import BudgetError, parse_budget
+from neuroncore.commands.parser import duration
+from neuroncore.executors.inprocess import InProcess
+from neuroncore.executors.processes import pool
+from neuroncore.executors.protocol import Executor, ExecutorError, Limits
+from neuroncore.executors.ray_actors import LOCAL, ray_cluster
 
-PRELOAD = "nkigym.sweeps.sweep"
 _SIZES = {"M": 1 << 20, "G": 1 << 30}
 
 
-def add_executor(parser: argparse.ArgumentParser) -> None:
+def add_executor(parser: argparse.ArgumentParser, note: str = "") -> None:
     """`--jobs`, `--ray`, limits of a job."""
     add = parser.add_argument
     add("--jobs", type=int, metavar="N",
-        help="so many at a time, each in a process (default: 1); tune: with N seeds")  # fmt: skip
+        help=f"so many at a time, each in a process (default: 1){note}")  # fmt: skip
     add("--ray", metavar="ADDRESS",
         help="on workers of the Ray cluster at HOST:PORT, or of a local one (local)")  # fmt: skip
     add("--job-time", type=_seconds, default=inf, metavar="TIME", help="the limit of each job")
@@ -36,8 +30,11 @@ def add_executor(parser: argparse.ArgumentParser) -> None:
         help="the limit of each job beyond what its worker needs, such as 512M or 2G")  # fmt: skip
 
 
-def executor_of(given: argparse.Namespace, folder: Path | None = None) -> Executor:
-    """The executor that the options name; files of a local cluster are in `folder`.
+def executor_of(
+    given: argparse.Namespace, command: str, preload: str, folder: Path | None = None
+) -> Executor:
+    """The executor that the options of a command name, whose workers import `preload`; files of a
+    local cluster are in `folder`.
 
     Raises ExecutorError.
     """
@@ -45,10 +42,10 @@ def executor_of(given: argparse.Namespace, folder: Path | None = None) -> Execut
     if jobs < 1:
         raise ExecutorError(f"--jobs {jobs} allows no job", expected="1 or more")
     if given.ray in (None, LOCAL) and jobs > (cores := os.cpu_count() or 1):
-        sys.stderr.write(f"nkigym: note: {jobs} jobs share {cores} cores\n")
+        sys.stderr.write(f"{command}: note: {jobs} jobs share {cores} cores\n")
     if given.ray is not None:
-        return ray_cluster(given.ray, jobs, limits, PRELOAD, folder)
-    return InProcess(limits) if jobs == 1 else pool(jobs, limits, PRELOAD)
+        return ray_cluster(given.ray, jobs, limits, preload, folder)
+    return InProcess(limits) if jobs == 1 else pool(jobs, limits, preload)
 
 
 def limits_of(given: argparse.Namespace) -> Limits:
@@ -57,11 +54,8 @@ def limits_of(given: argparse.Namespace) -> Limits:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = parse_budget(text).seconds
-    except BudgetError as wrong:
-        raise argparse.ArgumentTypeError(f"{wrong.what}; expected a time, such as 90s") from None
-    if seconds == inf:
+    seconds = duration(text)
+    if not seconds:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 90s or 2min")
     return seconds
 
