@@ -24,6 +24,7 @@ import numpy as np
 from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.access_cases import agreement, case
 
+from neuroncore.executors import pool
 from neuroncore.timeline import estimate
 from tokenplan import analyse
 from tokenplan.checker import Execution
@@ -39,7 +40,8 @@ from tokenplan.tile_ir import (
     total_orders,
 )
 from tokenplan.tile_ir.description import Described
-from tokenplan.tile_ir.sweep import Store, sweep
+from tokenplan.tile_ir.results import Store
+from tokenplan.tile_ir.sweep import PRELOAD, sweep
 from tokenplan.tile_ir.verdicts import verdicts
 
 FOLDER = Path(__file__).parents[1] / "examples" / "tile_ir"
@@ -170,7 +172,7 @@ def sweep_table() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         for name, (make, space) in spaces.items():
             store = Store(Path(folder) / f"{name}.sqlite")
-            every = sweep(make, space, store, ordering="exhaustive", limit=60)
+            every = sweep(make, space, store, pool(2, preload=PRELOAD), ordering="exhaustive")
             least = min(every.curve())
             for ordering in ("model", "random", "exhaustive"):
                 curve = sweep(make, space, store, ordering=ordering).curve()

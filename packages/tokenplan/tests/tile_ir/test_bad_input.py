@@ -12,7 +12,8 @@ from packages.tokenplan.tests.tile_ir.test_sweep import make
 
 from neuroncore.layout import Layout
 from tokenplan.tile_ir import Order, TileKernel, compiler, orders_of
-from tokenplan.tile_ir.sweep import Result, Store, SweepError, candidate, sweep
+from tokenplan.tile_ir.results import Result, Store, SweepError
+from tokenplan.tile_ir.sweep import candidate, sweep
 
 
 def codes(found):

@@ -5,14 +5,17 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from packages.tokenplan.tests.tile_ir import kernels
 
+from neuroncore.executors import Failed, InProcess, Limits, WorkerLost, pool, ray_cluster
 from tokenplan.cli import main
 from tokenplan.tile_ir import TileKernel, compiler
-from tokenplan.tile_ir.sweep import Funnel, Store, SweepError, candidate, candidates, sweep
+from tokenplan.tile_ir.results import Result, Store, SweepError
+from tokenplan.tile_ir.sweep import PRELOAD, Funnel, candidate, candidates, sweep
 
 SPACE = {"rows": (16, 32, 48, 64), "alignment": (16, 8), "allow_tma": (True,)}
 
@@ -52,7 +55,7 @@ def test_a_second_sweep_compiles_nothing_under_other_names_and_lines(tileiras, t
 def test_a_candidate_whose_bound_exceeds_the_best_result_is_not_compiled(tileiras, tmp_path):
     """4,096 steps of one row cost more than any kernel of two steps."""
     space = {"rows": (1024, 1), "columns": (4,)}
-    found = sweep(narrow, space, Store(tmp_path / "s.sqlite"), jobs=1)
+    found = sweep(narrow, space, Store(tmp_path / "s.sqlite"))
     (best, _), funnel = found.best(), found.funnel
 
     assert (funnel.bounded, funnel.compiled, funnel.not_evaluated) == (1, 1, 0)
@@ -60,6 +63,47 @@ def test_a_candidate_whose_bound_exceeds_the_best_result_is_not_compiled(tileira
     assert "1 above the bound" in funnel.text()
     for made, result in found.evaluated:
         assert made.bound <= result.cost(made.steps)
+
+
+EXECUTORS = {
+    "pool": lambda: pool(2, preload=PRELOAD),
+    "ray": lambda: ray_cluster("local", 2, preload=PRELOAD),
+}
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_a_sweep_on_workers_has_the_table_of_one_process(name, tileiras, tmp_path):
+    if name == "ray":
+        pytest.importorskip("ray")
+    space = {"rows": (16, 1024, 512, 2, 1), "columns": (4,)}
+
+    one = sweep(narrow, space, Store(tmp_path / "1.sqlite"), ordering="exhaustive", most=3)
+    many = sweep(narrow, space, Store(tmp_path / "2.sqlite"), EXECUTORS[name](),
+                 ordering="exhaustive", most=3)  # fmt: skip
+
+    assert one.funnel.compiled == 3
+    assert counts(many) == counts(one)
+    assert table(many) == table(one)
+
+
+def test_what_an_earlier_result_excludes_is_not_evaluated_though_it_was_compiled(
+    tileiras, tmp_path
+):
+    """Both begin at once; the second, of 4,096 steps, costs more than the first."""
+    space, store = {"rows": (1024, 1), "columns": (4,)}, Store(tmp_path / "s.sqlite")
+    found = sweep(narrow, space, store, pool(2, preload=PRELOAD), ordering="exhaustive")
+
+    assert (found.funnel.compiled, found.funnel.bounded) == (1, 1)
+    assert store.versions() == {compiler.version(): 2}
+
+
+def counts(found):
+    """The funnel without its times."""
+    return {name: n for name, n in asdict(found.funnel).items() if "seconds" not in name}
+
+
+def table(found):
+    return [(made.parameters, replace(result, seconds=0)) for made, result in found.evaluated]
 
 
 def narrow(rows, columns):
@@ -101,13 +145,43 @@ def test_what_fails_and_what_takes_too_long_is_a_result(tileiras, tmp_path):
         found.best()
 
 
+def test_a_job_that_ends_at_its_limit_is_a_result_that_the_next_sweep_tries_again(
+    tileiras, tmp_path
+):
+    store = Store(tmp_path / "s.sqlite")
+    found = sweep(make, {"rows": (16,)}, store, InProcess(Limits(seconds=0.001)))
+
+    assert (found.funnel.failed, found.funnel.compiled) == (1, 0)
+    assert found.evaluated[0][1].error == "time: stopped after 0.001 s, its limit"
+    assert sweep(make, {"rows": (16,)}, store).funnel.compiled == 1
+
+
+class Losing(InProcess):
+    """Loses two workers in its first job."""
+
+    def run(self, watch):
+        key = self._jobs.popleft().key
+        for _ in range(2):
+            watch(WorkerLost(key, "killed by SIGKILL", "worker 1"))
+        watch(Failed(key, "poisoned", "ended 2 workers", "", "worker 2", 0.0))
+        super().run(watch)
+
+
+def test_a_lost_worker_is_reported_and_its_job_fails_alone(tileiras, tmp_path):
+    found = sweep(make, {"rows": (16, 32)}, Store(tmp_path / "s.sqlite"), Losing())
+
+    assert (found.funnel.failed, found.funnel.compiled) == (1, 1)
+    assert found.funnel.lost == ["worker 1: killed by SIGKILL"] * 2
+
+
 def test_a_used_budget_leaves_candidates_that_are_counted(tileiras, tmp_path):
     found = sweep(make, {"rows": (16, 32)}, Store(tmp_path / "s.sqlite"), budget=0)
 
     assert found.funnel.not_evaluated == 2 and not found.evaluated
 
 
-def test_a_sweep_that_was_killed_goes_on_from_its_store(tileiras, tmp_path):
+@pytest.mark.parametrize("executor", ["t.InProcess()", "t.pool(2)"])
+def test_a_sweep_that_was_killed_goes_on_from_its_store(executor, tileiras, tmp_path):
     store, file = tmp_path / "s.sqlite", Path(__file__)
     code = (
         "import importlib.util, sys, os, signal\n"
@@ -116,7 +190,8 @@ def test_a_sweep_that_was_killed_goes_on_from_its_store(tileiras, tmp_path):
         f"store = t.Store({str(store)!r}); add = store.add\n"
         "def once(*found): add(*found); os.kill(os.getpid(), signal.SIGKILL)\n"
         "store.add = once\n"
-        "t.sweep(t.make, {'rows': (16, 32)}, store, jobs=1)\n"
+        "t.sweep(t.make, {'rows': (16, 32)}, store, "
+        f"{executor})\n"
     )
     environment = os.environ | {"PYTHONPATH": str(file.parents[4])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
@@ -131,21 +206,16 @@ def test_a_store_without_room_is_an_error_with_a_cure(tmp_path):
     store.database = sqlite3.connect(f"file:{tmp_path / 's.sqlite'}?mode=ro", uri=True)
 
     with pytest.raises(SweepError, match="cannot be used"):
-        store.add(next(iter([_result()])), b"")
+        store.add(Result("key", 1.0), b"")
     with pytest.raises(SweepError, match="cannot be used"):
         Store(tmp_path)
-
-
-def _result():
-    from tokenplan.tile_ir.sweep import Result
-
-    return Result("key", 1.0)
 
 
 def test_the_command_prints_the_funnel_and_the_best(tileiras, tmp_path, capsys):
     name, store = f"{__file__}:make", str(tmp_path / "s.sqlite")
 
-    assert main(["sweep", name, "--set", "rows=16,32", "--store", store]) == 0
+    words = ["sweep", name, "--set", "rows=16,32", "--store", store, "--jobs", "2"]
+    assert main(words) == 0
     shown, version = capsys.readouterr().out, compiler.version()
     assert "2 candidates -> 0 illegal" in shown and f"tileiras {version}" in shown
     assert f"by version of tileiras: 2 of {version}" in shown

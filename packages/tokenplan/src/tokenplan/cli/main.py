@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from neuroncore.commands.function import NoFunctionError
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
+from neuroncore.executors import ExecutorError
 from tokenplan import checker
 from tokenplan.cli import check, explain, sweep
 from tokenplan.cli.kernels import UsageError
 from tokenplan.elision.claims import ClaimError
 from tokenplan.report.codes import PAGES
 from tokenplan.tile_ir.bytecode import BytecodeError
-from tokenplan.tile_ir.sweep import SweepError
+from tokenplan.tile_ir.results import SweepError
 
 _EXAMPLE = """\
 examples:
@@ -23,7 +24,7 @@ examples:
   tokenplan explain program.txt --output-format json -o plan.json
   tokenplan explain kernel.tileirbc --rewrite needed.tileirbc --compile sm_90
   tokenplan check plan.json --mutate --random 10000
-  tokenplan sweep kernels.py:gemm --set tile=64,128 --target sm_90
+  tokenplan sweep kernels.py:gemm --set tile=64,128 --target sm_90 --jobs 2
   tokenplan explain-code W2
 
 The exit code is 1 where something is wrong with the kernel or a claim, 2 for a mistake in the
@@ -44,14 +45,23 @@ def _always(given: argparse.Namespace) -> bool:
     return True
 
 
+def _is_local(given: argparse.Namespace) -> bool:
+    return given.ray is None
+
+
 COMMANDS = (
     Command("explain", "which operations of a kernel wait for which, and why",
             explain.add_options, explain.run, _always),
     Command("check", "check a plan file with code that shares nothing with the analysis",
             checker.add_options, check.run),
     Command("sweep", "compile only the parameters of a Tile IR kernel that can win",
-            sweep.add_options, sweep.run, _always),
+            sweep.add_options, sweep.run, _is_local),
     Command("explain-code", "what a code such as W2 means", _add_code, _print_page),
+)  # fmt: skip
+
+
+_USAGE_ERRORS = (
+    UsageError, NoFunctionError, ClaimError, BytecodeError, SweepError, ExecutorError,
 )  # fmt: skip
 
 
@@ -61,5 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "tokenplan", "Which orders a kernel needs: proved, explained, scheduled, checked.", _EXAMPLE
     )
     return run_commands(
-        parser, COMMANDS, argv, (UsageError, NoFunctionError, ClaimError, BytecodeError, SweepError)
+        parser,
+        COMMANDS,
+        argv,
+        (UsageError, NoFunctionError, ClaimError, BytecodeError, SweepError, ExecutorError),
     )

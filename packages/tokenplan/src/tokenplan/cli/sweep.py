@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import ast
+import sys
 from pathlib import Path
 
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.commands.parser import at_least
+from neuroncore.executors.options import add_executor, executor_of
 from tokenplan.cli.kernels import UsageError
 from tokenplan.tile_ir import compiler
-from tokenplan.tile_ir.sweep import ORDERINGS, Store, sweep
+from tokenplan.tile_ir.results import Store
+from tokenplan.tile_ir.sweep import ORDERINGS, PRELOAD, sweep
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--limit", type=at_least(1), default=60, metavar="SECONDS",
         help="of one compilation (default 60)")  # fmt: skip
     add("--most", type=at_least(1), metavar="N", help="compilations, at most")
-    add("--jobs", type=at_least(1), default=2, metavar="N", help="compilers at once (default 2)")
+    add_executor(parser)
     add("--order", choices=ORDERINGS, default="model", help="which are compiled first")
 
 
@@ -38,10 +41,12 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError(absent)
     make = find_function(parse_name(given.kernel))
     store = Store(given.store)
+    executor = executor_of(given, "tokenplan", PRELOAD, given.store.resolve().parent)
     found = sweep(
-        make, dict(given.set), store, given.target, given.budget, given.limit,
-        given.jobs, given.order, given.most,
+        make, dict(given.set), store, executor, given.target, given.budget, given.limit,
+        given.order, given.most,
     )  # fmt: skip
+    sys.stderr.write("".join(f"tokenplan: lost {what}\n" for what in found.funnel.lost))
     print(found.funnel.text())
     best, result = found.best()
     shown = ", ".join(f"{name}={value}" for name, value in best.parameters.items())

@@ -10,18 +10,26 @@ that a sweep that is killed goes on where it was.
 from __future__ import annotations
 
 import hashlib
-import json
 import random
-import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from itertools import islice, product
-from math import prod
-from pathlib import Path
+from itertools import product
+from math import inf, prod
 from time import monotonic
+from typing import NamedTuple
 
 from neuroncore.errors import LaunchError
+from neuroncore.executors import (
+    Event,
+    Executor,
+    Failed,
+    Finished,
+    InProcess,
+    Job,
+    Report,
+    WorkerLost,
+)
 from tokenplan.tile_ir import bytecode, compiler
 from tokenplan.tile_ir.description import (
     Compute,
@@ -33,24 +41,17 @@ from tokenplan.tile_ir.description import (
 )
 from tokenplan.tile_ir.emission import emit
 from tokenplan.tile_ir.orders import orders_of
+from tokenplan.tile_ir.results import MOST_RESIDENT, Result, Store, SweepError
 from tokenplan.tile_ir.verdicts import has_slow_load
 
 Parameters = Mapping[str, object]
 DEFAULT_HINTS = {"allow_tma": True, "occupancy": 1, "num_cta_in_cga": 1}
 """Hints that change nothing."""
-SHARED_BYTES, REGISTERS, MOST_RESIDENT, THREADS = 227 * 1024, 65536, 16, 128
-"""Of a multiprocessor of sm_90 and sm_100, and of a CTA."""
 STEP_COST, MOST_IN_REGISTERS, SPILL_FACTOR = 300, 2**14, 4
 """Of the estimate: instructions of a step beside its tile, elements that registers contain, and how
 much more expensive a greater tile is."""
 LEAST_INSTRUCTIONS = 8
 """Of any binary: instructions have 16 bytes, and code is padded to 128."""
-BARRIER_COST = 50
-"""Instructions that a barrier counts as in the model of a result."""
-
-
-class SweepError(LaunchError):
-    """The space or the store of a sweep cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,31 +73,6 @@ class Candidate:
         return self.steps * LEAST_INSTRUCTIONS / MOST_RESIDENT
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a compilation gave, or why it failed."""
-
-    key: str
-    seconds: float
-    registers: int = 0
-    shared_bytes: int = 0
-    barriers: int = 0
-    instructions: int = 0
-    remarks: tuple[str, ...] = ()
-    error: str = ""
-    compiler: str = ""
-    """The version of tileiras, which is part of the key."""
-
-    def cost(self, steps: int) -> float:
-        """The model: instructions and barriers of all steps, shared by what fits in beside it."""
-        if self.error:
-            return float("inf")
-        by_registers = REGISTERS // max(1, self.registers * THREADS)
-        by_memory = SHARED_BYTES // max(1, self.shared_bytes)
-        resident = max(1, min(by_registers, by_memory, MOST_RESIDENT))
-        return steps * (self.instructions + BARRIER_COST * self.barriers) / resident
-
-
 @dataclass
 class Funnel:
     """How many candidates each stage took."""
@@ -115,6 +91,8 @@ class Funnel:
     """Of compilations that were made."""
     seconds_saved: float = 0.0
     """Of compilations that duplicates, bounds and the store made unnecessary."""
+    lost: list[str] = field(default_factory=list)
+    """Why workers were lost."""
 
     def text(self) -> str:
         """One line: each stage with its count."""
@@ -222,78 +200,34 @@ def candidates(
             funnel.illegal += 1
 
 
-# -- the store -------------------------------------------------------------------------------------
+# -- the job ---------------------------------------------------------------------------------------
 
-_COLUMNS = ("key", "seconds", "registers", "shared_bytes", "barriers", "instructions", "remarks",
-            "error", "compiler")  # fmt: skip
-
-
-class Store:
-    """Results by key in an SQLite file, with their binaries."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.database = self._do(lambda: sqlite3.connect(path, timeout=30))
-        columns = ", ".join(_COLUMNS)
-        self._do(lambda: self._execute(
-            f"CREATE TABLE IF NOT EXISTS results ({columns}, cubin BLOB, PRIMARY KEY (key))"
-        ))  # fmt: skip
-        named = self.database.execute("SELECT name FROM pragma_table_info('results')").fetchall()
-        for name in {*_COLUMNS} - {name for (name,) in named}:  # of a store of an older release
-            self._do(lambda name=name: self._execute(f"ALTER TABLE results ADD {name} DEFAULT ''"))
-
-    def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Connection:
-        with self.database:
-            self.database.execute(statement, values)
-        return self.database
-
-    def _do(self, action: Callable[[], sqlite3.Connection]) -> sqlite3.Connection:
-        try:
-            return action()
-        except sqlite3.Error as wrong:
-            raise SweepError(
-                f"the store {self.path} cannot be used: {wrong}",
-                hint="name another file with --store, or make room on its disk",
-            ) from None
-
-    def find(self, key: str) -> Result | None:
-        """The stored result."""
-        query = f"SELECT {', '.join(_COLUMNS)} FROM results WHERE key = ?"
-        row = self.database.execute(query, (key,)).fetchone()
-        if row is None:
-            return None
-        found = dict(zip(_COLUMNS, row, strict=True))
-        of_key = found["compiler"] or compiler.version()  # the key has the version
-        remarks = tuple(json.loads(found["remarks"]))
-        return Result(**found | {"remarks": remarks, "compiler": of_key})
-
-    def versions(self) -> dict[str, int]:
-        """How many results each compiler version has; "" is a version that was not recorded."""
-        query = "SELECT compiler, count(*) FROM results GROUP BY compiler ORDER BY compiler"
-        return dict(self.database.execute(query).fetchall())
-
-    def add(self, result: Result, cubin: bytes) -> None:
-        """Stores a result at once."""
-        row = [getattr(result, name) for name in _COLUMNS]
-        row[_COLUMNS.index("remarks")] = json.dumps(result.remarks)
-        columns, marks = ", ".join((*_COLUMNS, "cubin")), ", ".join("?" * (len(row) + 1))
-        statement = f"INSERT OR REPLACE INTO results ({columns}) VALUES ({marks})"
-        self._do(lambda: self._execute(statement, (*row, cubin)))
+PRELOAD = __name__
+"""What workers import before their first job."""
 
 
-def compiled(found: Candidate, target: str, limit: float) -> tuple[Result, bytes]:
-    """The result of one compilation; a failure is a result, too."""
+class Compilation(NamedTuple):
+    """A job: bytecode, and the limit of the compiler in seconds."""
+
+    key: str
+    data: bytes
+    target: str
+    limit: float
+
+
+def compiled(job: Compilation, report: Report) -> tuple[Result, bytes]:
+    """The result and the binary of one compilation; a failure is a result, too."""
     began, version = monotonic(), compiler.version()
     try:
-        made = compiler.compile_bytecode(found.data, target, seconds=limit)
+        made = compiler.compile_bytecode(job.data, job.target, seconds=job.limit)
         counts = compiler.statistics(made.cubin)
     except compiler.CompilerError as wrong:
-        failed = Result(found.key, monotonic() - began, error=str(wrong), compiler=version)
+        failed = Result(job.key, monotonic() - began, error=str(wrong), compiler=version)
         return failed, b""
-    of_operations = compiler.by_operation(bytecode.read(found.data), made.remarks)
+    of_operations = compiler.by_operation(bytecode.read(job.data), made.remarks)
     remarks = tuple(f"{op} {number}: {r.name}: {r.text}" for op, number, r in of_operations)
     return Result(
-        found.key, made.seconds, counts.registers, counts.shared_bytes, counts.barriers,
+        job.key, made.seconds, counts.registers, counts.shared_bytes, counts.barriers,
         counts.total, remarks, compiler=version,
     ), made.cubin  # fmt: skip
 
@@ -312,17 +246,17 @@ def sweep(
     make: Callable[..., TileKernel],
     space: Mapping[str, Sequence[object]],
     store: Store,
+    executor: Executor | None = None,
     target: str = "sm_90",
     budget: float = 600.0,
     limit: float = compiler.TIME_LIMIT,
-    jobs: int = 2,
     ordering: str = "model",
     most: int | None = None,
 ) -> Sweep:
     """Evaluates the space.
 
-    budget: seconds after which nothing new is compiled. limit: seconds of one compilation. most:
-    compilations, at most.
+    executor: where compilers run; default: in this process. budget: seconds after which nothing new
+    is compiled. limit: seconds of one compilation. most: compilations, at most.
     """
     funnel = Funnel()
     different: dict[str, Candidate] = {}
@@ -333,53 +267,97 @@ def sweep(
         different.setdefault(found.key, found)
     funnel.duplicate = len(fast) - len(different)
     ready = ORDERINGS[ordering](list(different.values()))
-    results = list(_evaluated(ready, store, target, budget, limit, jobs, most, funnel))
-    mean = sum(r.seconds for _, r in results) / max(1, len(results))
+    cached = [(found, known) for found in ready if (known := store.find(found.key))]
+    funnel.cached = len(cached)
+    funnel.seconds_saved = sum(known.seconds for _, known in cached)
+    known_keys = {known.key for _, known in cached}
+    rest = deque(found for found in ready if found.key not in known_keys)
+    run = _Compilations(rest, executor or InProcess(), store, funnel, cached,
+                        lambda found: Compilation(found.key, found.data, target, limit),
+                        monotonic() + budget, inf if most is None else most)  # fmt: skip
+    run.run()
+    mean = sum(r.seconds for _, r in run.evaluated) / max(1, len(run.evaluated))
     funnel.seconds_saved += mean * (funnel.duplicate + funnel.bounded)
-    return Sweep(tuple(results), funnel)
+    return Sweep(tuple(run.evaluated), funnel)
 
 
-def _evaluated(
-    ready: Sequence[Candidate],
-    store: Store,
-    target: str,
-    budget: float,
-    limit: float,
-    jobs: int,
-    most: int | None,
-    funnel: Funnel,
-) -> Iterator[tuple[Candidate, Result]]:
-    ends = monotonic() + budget
-    waiting: list[Candidate] = []
-    best = float("inf")
-    for found in ready:
-        known = store.find(found.key)
-        if known is None:
-            waiting.append(found)
-            continue
-        funnel.cached += 1
-        funnel.seconds_saved += known.seconds
-        best = min(best, known.cost(found.steps))
-        yield found, known
+@dataclass(slots=True)
+class _Compilations:
+    """Compiles candidates, several at once; evaluates what one compiler alone would, in its order.
 
-    def is_possible(found: Candidate) -> bool:
-        funnel.bounded += found.bound > best
-        return found.bound <= best
+    Results that come early wait for the ones before them. One that was compiled although an earlier
+    result excludes it is stored and counts as above the bound.
+    """
 
-    queue = islice(filter(is_possible, waiting), most)
-    running: dict[Future[tuple[Result, bytes]], Candidate] = {}
-    with ThreadPoolExecutor(jobs) as pool:
-        while True:
-            while len(running) < jobs and monotonic() < ends and (found := next(queue, None)):
-                running[pool.submit(compiled, found, target, limit)] = found
-            if not running:
+    rest: deque[Candidate]
+    executor: Executor
+    store: Store
+    funnel: Funnel
+    evaluated: list[tuple[Candidate, Result]]
+    job_of: Callable[[Candidate], Compilation]
+    ends: float
+    most: float
+    pending: deque[Candidate] = field(default_factory=deque)
+    """The next ones to evaluate or to drop, in order."""
+    running: set[str] = field(default_factory=set)
+    results: dict[str, Result] = field(default_factory=dict)
+    best: float = inf
+
+    def run(self) -> None:
+        """Returns once every candidate is evaluated, dropped, or behind a limit."""
+        self.best = min((result.cost(found.steps) for found, result in self.evaluated), default=inf)
+        if self.rest:
+            with self.executor:
+                self._submit()
+                self.executor.run(self)
+        self._decide()
+        self.funnel.not_evaluated = len(self.pending) + len(self.rest)
+
+    def __call__(self, event: Event) -> None:
+        """Stores the result of a job and submits the next."""
+        match event:
+            case Finished(_, (result, cubin)):
+                self.store.add(result, cubin)
+                self._take(result)
+            case Failed(key, kind, what, _, _, seconds):  # of the machine: not stored
+                self._take(Result(key, seconds, error=f"{kind}: {what}"))
+            case WorkerLost(_, what, worker):
+                self.funnel.lost.append(f"{worker}: {what}")
+
+    def _take(self, result: Result) -> None:
+        self.running.remove(result.key)
+        self.results[result.key] = result
+        self.funnel.seconds += result.seconds
+        self._decide()
+        self._submit()
+
+    def _decide(self) -> None:
+        while self.pending and self.most:
+            found = self.pending[0]
+            if found.bound > self.best:
+                self.funnel.bounded += 1
+            elif found.key in self.results:
+                self._evaluate(found, self.results[found.key])
+            else:
                 break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                found, (result, cubin) = running.pop(future), future.result()
-                store.add(result, cubin)
-                best = min(best, result.cost(found.steps))
-                funnel.compiled += not result.error
-                funnel.failed += bool(result.error)
-                funnel.seconds += result.seconds
-                yield found, result
-    funnel.not_evaluated = len(waiting) - funnel.compiled - funnel.failed - funnel.bounded
+            self.pending.popleft()
+
+    def _evaluate(self, found: Candidate, result: Result) -> None:
+        self.evaluated.append((found, result))
+        self.best = min(self.best, result.cost(found.steps))
+        self.funnel.compiled += not result.error
+        self.funnel.failed += bool(result.error)
+        self.most -= 1
+
+    def _submit(self) -> None:
+        while self.rest and self._has_room() and monotonic() < self.ends:
+            found = self.rest.popleft()
+            self.pending.append(found)
+            if found.bound <= self.best:
+                self.running.add(found.key)
+                job = self.job_of(found)
+                self.executor.submit(Job(found.key, f"{__name__}:{compiled.__name__}", job))
+
+    def _has_room(self) -> bool:
+        to_evaluate = sum(found.bound <= self.best for found in self.pending)
+        return len(self.running) < self.executor.jobs and to_evaluate < self.most
