@@ -22,11 +22,16 @@ def descendants(number):
 
 
 def listening(number):
-    """The addresses on which a process accepts connections."""
-    links = [str(file.readlink()) for file in Path(f"/proc/{number}/fd").iterdir()]
+    """The addresses on which a process accepts connections; none where it has ended."""
+    process = Path(f"/proc/{number}")
+    try:
+        links = [str(file.readlink()) for file in (process / "fd").iterdir()]
+        tables = [(process / "net" / table).read_text() for table in ("tcp", "tcp6")]
+    except FileNotFoundError:
+        return
     sockets = {found[1] for link in links if (found := re.match(r"socket:\[(\d+)\]", link))}
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{number}/net/{table}").read_text().splitlines()[1:]:
+    for table in tables:
+        for line in table.splitlines()[1:]:
             _, local, _, state, *_, inode = line.split()[:10]
             if state == LISTENS and inode in sockets:
                 yield _address(local.partition(":")[0])

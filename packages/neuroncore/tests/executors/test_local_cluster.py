@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,16 @@ def test_a_run_s_folder_with_a_long_path_is_replaced_by_a_temporary_one(tmp_path
 
     assert made.parent == Path(tempfile.gettempdir())
     assert [*long.iterdir()] == []
+
+
+def test_the_folder_of_a_cluster_whose_driver_was_killed_is_removed_by_the_next(run_folder):
+    tokens = [run_folder / name / "token" for name in ("rayended", "rayruns", "raydata/x")]
+    for token in tokens:
+        token.parent.mkdir(parents=True)
+        token.touch()
+
+    with tokens[1].open() as locked:
+        flock(locked, LOCK_EX)  # as its driver does
+        made = short_folder(run_folder)
+
+    assert {*run_folder.iterdir()} == {made, run_folder / "rayruns", run_folder / "raydata"}

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from neuroncore.executors.execution import execute, release
 from neuroncore.executors.protocol import (
@@ -37,6 +37,7 @@ from neuroncore.executors.protocol import (
 from neuroncore.executors.workers import Gone, Message, Ready, WorkerExecutor
 
 LOCAL = "local"
+TOKEN = "token"
 STORE_BYTES = 80 << 20
 """Of a local cluster's object store, near the least that Ray accepts: values are small."""
 LONGEST_FOLDER = 40
@@ -100,6 +101,7 @@ class _Cluster:
     ) -> None:
         self._head, self._jobs, self._preload, self._folder = head, jobs, preload, folder
         self._made: Path | None = None
+        self._token: TextIO | None = None
         self._ray: Any = None
         self._next_check = 0.0
 
@@ -122,9 +124,8 @@ class _Cluster:
             ray.init(address=f"{self._head[0]}:{self._head[1]}", **common)
             return ray
         self._made = short_folder(self._folder)
-        token = self._made / "token"
-        token.write_text(token_hex(32))
-        token.chmod(0o600)
+        self._token = _locked_token(self._made)
+        token = self._made / TOKEN
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
         ray = import_module("ray")
         _read_environment()
@@ -183,8 +184,14 @@ class _Cluster:
             os.environ.update(self._environment)
             _read_environment()
         if self._made is not None:
-            _end_users(self._made)
-            shutil.rmtree(self._made, ignore_errors=True)
+            _remove(self._made)
+        if self._token is not None:
+            self._token.close()
+
+
+def _remove(folder: Path) -> None:
+    _end_users(folder)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _end_users(folder: Path) -> None:
@@ -236,12 +243,14 @@ def _first_line(wrong: BaseException) -> str:
 
 def short_folder(parent: Path | None) -> Path:
     """A new folder in `parent`, or a temporary one where that path is too long for Ray's sockets.
+    Folders beside it of clusters whose driver was killed are removed.
 
     Raises ExecutorError where no path is short enough.
     """
     for place in (parent, None):
         made = Path(tempfile.mkdtemp(prefix="ray", dir=place))
         if len(str(made)) <= LONGEST_FOLDER:
+            _remove_abandoned(made.parent)
             return made
         made.rmdir()
     raise ExecutorError(
@@ -249,6 +258,28 @@ def short_folder(parent: Path | None) -> Path:
         expected=f"at most {LONGEST_FOLDER - len(made.name) - 1} characters",
         hint="set TMPDIR to a folder with a shorter path",
     )
+
+
+def _locked_token(folder: Path) -> TextIO:
+    """The token of a cluster; the driver has a lock of it as long as it runs."""
+    import fcntl
+
+    file = (folder / "token.new").open("w")  # without a lock it is not found by other drivers
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.write(token_hex(32))
+    file.flush()
+    Path(file.name).chmod(0o600)
+    Path(file.name).rename(folder / TOKEN)
+    return file
+
+
+def _remove_abandoned(parent: Path) -> None:
+    import fcntl
+
+    for token in parent.glob(f"ray*/{TOKEN}"):
+        with suppress(OSError), token.open() as file:  # of another user, or locked by its driver
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(token.parent)
 
 
 class RayWorker:
