@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
-from tests.corpora.random_kernels.grammar import random_kernel
-from tests.corpora.random_kernels.trial import BAD, try_kernel
+from tests.corpora.random_kernels.trial import BAD, PRELOAD, try_seeds
 
-EXAMPLE = "example: python -m tests.corpora.random_kernels --seed 0 --count 200"
+from neuroncore.executors.options import add_executor, executor_of
+
+EXAMPLE = "example: python -m tests.corpora.random_kernels --seed 0 --count 200 --jobs 2"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,15 +21,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=200, help="how many seeds")
     parser.add_argument("--facts", action="store_true", help="with facts of a run")
     parser.add_argument("--all", action="store_true", help="print what is left, too")
+    add_executor(parser)
     options = parser.parse_args(arguments)
-    words: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as name:
-        for seed in range(options.seed, options.seed + options.count):
-            tried = try_kernel(random_kernel(seed), Path(name), with_facts=options.facts)
-            words[tried.word] += 1
-            if tried.word in BAD or (options.all and tried.word == "todo"):
-                print(f"{tried.word:10}seed {seed}: {tried.reason}")
-                sys.stdout.flush()
+    seeds = range(options.seed, options.seed + options.count)
+    executor = executor_of(options, "random_kernels", PRELOAD)
+    tried = try_seeds(seeds, executor, with_facts=options.facts)
+    for seed, (word, reason) in tried.items():
+        if word in BAD or (options.all and word == "todo"):
+            print(f"{word:10}seed {seed}: {reason}")
+    words = Counter(word for word, _ in tried.values())
     print(f"{options.count} kernels from seed {options.seed}: {dict(words)}")
     return int(any(words[word] for word in BAD))
 

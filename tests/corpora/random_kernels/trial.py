@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from tests.corpora.random_kernels.grammar import RandomKernel
+from tests.corpora.random_kernels.grammar import RandomKernel, random_kernel
 from tests.corpora.styles.harness import Tried, difference, left_of, migrated, run_new, run_old
 
+from neuroncore.executors import Event, Executor, Failed, Finished, Job, Report
 from nki_migrate.cli.verify import cores_of
 from nki_migrate.facts.observed import Observed
 from nki_migrate.verify.cases import Arg, Case
 
 BAD = ("WRONG", "fails", "crash", "unstable")
+
+PRELOAD = __name__
+"""What workers import before their first job."""
+
+
+def try_seeds(
+    seeds: Iterable[int], executor: Executor, *, with_facts: bool
+) -> dict[int, tuple[str, str]]:
+    """The word and the reason of each seed; a job that ends its worker or its limit is a crash."""
+    found: dict[int, tuple[str, str]] = {}
+
+    def watch(event: Event) -> None:
+        match event:
+            case Finished(key, value):
+                found[int(key)] = value
+            case Failed(key, kind, what):
+                found[int(key)] = ("crash", f"{kind}: {what}")
+
+    with executor:
+        for seed in seeds:
+            executor.submit(Job(str(seed), f"{PRELOAD}:{try_seed.__name__}", (seed, with_facts)))
+        executor.run(watch)
+    return dict(sorted(found.items()))
+
+
+def try_seed(payload: tuple[int, bool], report: Report) -> tuple[str, str]:
+    """A job: the kernel of a seed."""
+    seed, with_facts = payload
+    with TemporaryDirectory() as folder:
+        tried = try_kernel(random_kernel(seed), Path(folder), with_facts=with_facts)
+    return tried.word, tried.reason
 
 
 def case_of(kernel: RandomKernel, folder: Path) -> Case:
