@@ -10,10 +10,15 @@ from math import inf
 from pathlib import Path
 
 from neuroncore.commands.parser import duration
-from neuroncore.executors.inprocess import InProcess
-from neuroncore.executors.processes import pool
-from neuroncore.executors.protocol import Executor, ExecutorError, Limits
-from neuroncore.executors.ray_actors import LOCAL, ray_cluster
+from neuroncore.executors import (
+    LOCAL,
+    Executor,
+    ExecutorError,
+    InProcess,
+    Limits,
+    pool,
+    ray_cluster,
+)
 
 _SIZES = {"M": 1 << 20, "G": 1 << 30}
 

@@ -15,7 +15,7 @@ from tokenplan.cli.kernels import UsageError
 from tokenplan.elision.claims import ClaimError
 from tokenplan.report.codes import PAGES
 from tokenplan.tile_ir.bytecode import BytecodeError
-from tokenplan.tile_ir.results import SweepError
+from tokenplan.tile_ir.sweep import SweepError
 
 _EXAMPLE = """\
 examples:
