@@ -18,7 +18,7 @@ from pathlib import Path
 RUNS = 5
 PACKAGES = (
     "nki_dtypes", "neuroncore", "nki_runtime", "nki_beta1", "nki_beta2", "nkigen_lite", "tokenplan",
-    "nkigym", "nki_migrate",
+    "nkigym", "nki_scope", "nki_migrate",
 )  # fmt: skip
 KERNEL = """\
 import numpy as np

@@ -19,6 +19,7 @@ IMPORTABLE = {member.module for member in members()}
 
 # Weigh 20 MB, or 100 ms, or are the vendor's: a package imports them where it uses them.
 HEAVY = {"typer", "rich", "libcst", "torch", "jax", "pytest", "hypothesis", "nki", "neuronxcc"}
+MOST_MODULES = 240  # of an import, beyond NumPy's: about 120 ms of CPU time
 
 
 def project(member: Member) -> dict[str, Any]:
@@ -68,14 +69,25 @@ def test_a_package_ships_the_licence(member: Member):
     assert (member.directory / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
-@EVERY_MEMBER
-def test_importing_a_package_brings_in_nothing_heavy(member: Member):
-    report = f"import sys, {member.module}; print(*{{n.partition('.')[0] for n in sys.modules}})"
-
+def modules_after(statement: str) -> list[str]:
+    """The names of modules that the statement adds to those of NumPy, in a fresh Python."""
+    report = f"import numpy, sys; before = {{*sys.modules}}; {statement}; "
+    report += "print(*sys.modules.keys() - before)"
     done = subprocess.run((sys.executable, "-c", report), capture_output=True, text=True)
-
     assert done.returncode == 0, done.stderr
-    assert HEAVY.isdisjoint(done.stdout.split())
+    return done.stdout.split()
+
+
+@EVERY_MEMBER
+def test_importing_a_package_takes_few_modules(member: Member):
+    assert len(modules_after(f"import {member.module}")) <= MOST_MODULES
+
+
+@EVERY_MEMBER
+def test_the_public_names_of_a_package_bring_in_nothing_heavy(member: Member):
+    modules = modules_after(f"from {member.module} import *")
+
+    assert HEAVY.isdisjoint(name.partition(".")[0] for name in modules)
 
 
 def imported_names(source: Path) -> set[str]:

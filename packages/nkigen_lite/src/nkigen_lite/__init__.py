@@ -1,11 +1,16 @@
 """NumPy functions as NKI kernels: traced, fused, checked, written, run."""
 
-from nkigen_lite import numpy_extras
-from nkigen_lite.backend import BACKEND
-from nkigen_lite.compiler.compile import Compiled, compile
-from nkigen_lite.frontend import erf, gelu, rsqrt, scan, sigmoid, silu, topk, trace
-from nkigen_lite.ir import Graph, parse_graph, print_graph
-from nkigen_lite.tensors.spec import Spec, as_spec, narrow
+from typing import TYPE_CHECKING
+
+from neuroncore.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from nkigen_lite import numpy_extras
+    from nkigen_lite.backend import BACKEND
+    from nkigen_lite.compiler.compile import Compiled, compile
+    from nkigen_lite.frontend import erf, gelu, rsqrt, scan, sigmoid, silu, topk, trace
+    from nkigen_lite.ir import Graph, parse_graph, print_graph
+    from nkigen_lite.tensors.spec import Spec, as_spec, narrow
 
 __all__ = [
     "BACKEND",
@@ -27,3 +32,15 @@ __all__ = [
     "topk",
     "trace",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "": "numpy_extras",
+        "backend": "BACKEND",
+        "compiler.compile": "Compiled compile",
+        "frontend": "erf gelu rsqrt scan sigmoid silu topk trace",
+        "ir": "Graph parse_graph print_graph",
+        "tensors.spec": "Spec as_spec narrow",
+    },
+)

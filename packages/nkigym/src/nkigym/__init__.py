@@ -1,9 +1,14 @@
 """Certified search over schedules of NKI kernels."""
 
-from nkigym.tile_rewrites import Enumeration, RewriteGraph, exhaust, rewrite_graph
-from nkigym.tile_rewrites.graph import certificate
-from nkigym.tiles import TileProgram, matmul_root
-from nkigym.tuning import Tuned, tune
+from typing import TYPE_CHECKING
+
+from neuroncore.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from nkigym.tile_rewrites import Enumeration, RewriteGraph, exhaust, rewrite_graph
+    from nkigym.tile_rewrites.graph import certificate
+    from nkigym.tiles import TileProgram, matmul_root
+    from nkigym.tuning import Tuned, tune
 
 __all__ = [
     "Enumeration",
@@ -16,3 +21,13 @@ __all__ = [
     "rewrite_graph",
     "tune",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "tile_rewrites": "Enumeration RewriteGraph exhaust rewrite_graph",
+        "tile_rewrites.graph": "certificate",
+        "tiles": "TileProgram matmul_root",
+        "tuning": "Tuned tune",
+    },
+)

@@ -1,7 +1,8 @@
 """The switch: which language answers `import nki`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from neuroncore.lazy_names import lazy_names
 from nki_runtime.execution.simulate import Simulation, simulate
 from nki_runtime.switch.errors import (
     BackendError,
@@ -37,11 +38,5 @@ __all__ = [
     "use",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """`estimate` and `program_of`, imported with programs and timelines where they are used."""
-    if name not in ("estimate", "program_of"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from nki_runtime.execution import estimate
-
-    return getattr(estimate, name)
+# Programs and timelines are imported where they are used.
+__getattr__, _ = lazy_names(__name__, {"execution.estimate": "estimate program_of"})

@@ -1,6 +1,19 @@
 """One offline HTML page about a run of a kernel."""
 
-from nki_scope.notebook import load_ipython_extension
-from nki_scope.reporter import Reporter, page
+from typing import TYPE_CHECKING
+
+from neuroncore.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from nki_scope.notebook import load_ipython_extension
+    from nki_scope.reporter import Reporter, page
 
 __all__ = ["Reporter", "load_ipython_extension", "page"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "notebook": "load_ipython_extension",
+        "reporter": "Reporter page",
+    },
+)

@@ -1,17 +1,22 @@
 """Orderings that a kernel needs: proved, explained, scheduled, checked."""
 
-from tokenplan.analyse import analyse
-from tokenplan.graph.token_graph import (
-    Edge,
-    Join,
-    MayAlias,
-    Parallel,
-    Pipeline,
-    TokenGraph,
-    Witness,
-)
-from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Mode, Op
-from tokenplan.kernel.program_reader import read
+from typing import TYPE_CHECKING
+
+from neuroncore.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tokenplan.analysis import analyse
+    from tokenplan.graph.token_graph import (
+        Edge,
+        Join,
+        MayAlias,
+        Parallel,
+        Pipeline,
+        TokenGraph,
+        Witness,
+    )
+    from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Mode, Op
+    from tokenplan.kernel.program_reader import read
 
 __all__ = [
     "Access",
@@ -30,3 +35,13 @@ __all__ = [
     "analyse",
     "read",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "analysis": "analyse",
+        "graph.token_graph": "Edge Join MayAlias Parallel Pipeline TokenGraph Witness",
+        "kernel.model": "Access Buffer Kernel Loop Mode Op",
+        "kernel.program_reader": "read",
+    },
+)

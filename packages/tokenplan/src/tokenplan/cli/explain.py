@@ -25,7 +25,7 @@ from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
 from tokenplan import neuroncore
-from tokenplan.analyse import analyse
+from tokenplan.analysis import analyse
 from tokenplan.cli.kernels import UsageError, Wanted
 from tokenplan.graph.token_graph import Claim, Join, Parallel, Pipeline, TokenGraph
 from tokenplan.neuroncore import AsyncPlan

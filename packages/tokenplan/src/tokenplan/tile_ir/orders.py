@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
-from tokenplan.analyse import analyse
+from tokenplan.analysis import analyse
 from tokenplan.graph.token_graph import ALIAS, JOIN, Claim, TokenGraph
 from tokenplan.kernel.model import Kernel, Op, commute, shared_loops
 from tokenplan.rules import BUDGET, Conflict, Pair, carried_by, decide
