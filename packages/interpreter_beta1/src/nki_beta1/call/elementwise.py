@@ -7,6 +7,7 @@ Results have the promoted dtype of the operands; comparisons and logical operati
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -184,11 +185,9 @@ def dtype_of(value: View | Access) -> DType:
 
 def common_shape(x: Any, y: Any) -> tuple[int, ...]:
     """The broadcast shape of two tiles of one rank; axis 0 is partitions."""
-    try:
+    with suppress(ValueError):  # extents that differ: the error below
         if len(x.shape) == len(y.shape):
             return np.broadcast_shapes(x.shape, y.shape)
-    except ValueError:
-        pass
     raise ShapeError(
         "shapes do not broadcast",
         expected="equal ranks, and on every axis equal extents or 1",

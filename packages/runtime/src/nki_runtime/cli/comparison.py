@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from math import prod
 from typing import IO
@@ -114,17 +115,15 @@ class ResultSender(Watcher):
                 return
             try:
                 _send(executed(event), self._pipe)
-            except BrokenPipeError:  # the other one has heard enough
+            except BrokenPipeError:  # the reader has ended: it has its difference
                 self._pipe = None
 
     def finish(self) -> int:
         with self._lock:
             if self._pipe is not None:
-                try:
+                with suppress(BrokenPipeError):  # the reader has ended
                     _send(None, self._pipe)
                     self._pipe.close()
-                except BrokenPipeError:
-                    pass
         return 0
 
 
