@@ -66,11 +66,14 @@ def test_it(nki_compare):
     assert "the element was written last by dma_copy" in done.stdout
     assert "nisa.dma_copy(dst=result, src=tile)\n    ^^^^" in done.stdout
     (folder,) = (tmp_path / "base").rglob("tensors")
-    assert f"what every tensor held: {folder}" in done.stdout
+    assert f"what every tensor contained: {folder}" in done.stdout
     assert [file.name for file in folder.iterdir()] == ["scaled.npz"]
+    assert f"the run as a page: {folder.with_name('run.html')}" in done.stdout
+    assert "scaled" in folder.with_name("run.html").read_text()
 
 
-def test_a_reference_kernel_shows_the_first_instruction_that_departs(run_tests):
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two"])
+def test_a_reference_kernel_shows_the_first_instruction_that_departs(run_tests, options):
     text = """
 @nki.jit
 def other(x):
@@ -85,11 +88,14 @@ def test_it(nki_compare):
     nki_compare(scaled, other, X)
 """
 
-    done = run_tests(text, "--nki", "0.6")
+    done = run_tests(text, "--nki", "0.6", *options)
 
     assert done.returncode == 1
     assert "instruction 2 is the first whose result departs" in done.stdout
     assert ") in the kernel, np.float32(" in done.stdout
+    assert "nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)" in done.stdout
+    assert "    ^^^" in done.stdout
+    assert "the run as a page: " in done.stdout
 
 
 def test_the_first_nan_or_infinity_is_named_by_its_instruction(run_tests):

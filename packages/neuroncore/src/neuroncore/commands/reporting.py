@@ -49,15 +49,20 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 def make_reporter(command: str, file: Path) -> Reporter:
     """The reporter of a command line. Raises LaunchError where it or its file is missing."""
-    from importlib.metadata import entry_points  # 20 ms
-
     check_writable(file, "--report")
-    for point in entry_points(group=GROUP):
-        return point.load()(command, file)
+    if (reporter := installed_reporter(command, file)) is not None:
+        return reporter
     raise LaunchError(
         f"--report {file}: no reporter is installed", expected="nki-scope",
         hint="pip install nki-scope",
     )  # fmt: skip
+
+
+def installed_reporter(command: str, file: Path) -> Reporter | None:
+    """The reporter that a package announces; None where none does."""
+    from importlib.metadata import entry_points  # 20 ms
+
+    return next((point.load()(command, file) for point in entry_points(group=GROUP)), None)
 
 
 def finish_report(reporter: Reporter) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore.commands.reporting import installed_reporter
 from neuroncore.machine.observe import Event, Watcher, watched_by
 from neuroncore.memory import Shadow, Storage, View
 from neuroncore.spec import as_dtype
@@ -41,7 +42,8 @@ def compare_with_reference(
         not count; or another kernel, which takes the arrays as they are and is compared with
         instruction by instruction as well.
     arrays: NumPy, torch (host memory) or JAX arrays, or numbers. Both get copies.
-    folder: where `tensors/` with what every tensor held is written after a difference.
+    folder: where a difference writes what every tensor contained (`tensors/`) and, with nki-scope
+        installed, a page about the run (`run.html`).
     ulps: what an element may be off, in units of the last place of the result's dtype, at the
         larger of both magnitudes; in ones for integers.
     atol: what it may be off besides, as a number.
@@ -178,7 +180,9 @@ def _causes(
 ) -> list[str]:
     """The kernel once more, watched: the lines that say where to look."""
     writers = _Writers()
-    with watched_by(writers, Dumper(folder / "tensors")):
+    reporter = installed_reporter("nki_compare", folder / "run.html")
+    pages = [] if reporter is None else [reporter.watcher]
+    with watched_by(writers, Dumper(folder / "tensors"), *pages):
         run(*_copies(arrays))
     lines = []
     if _is_kernel(reference):
@@ -190,7 +194,11 @@ def _causes(
     writer = writers.writer_of(number, at)
     if writer is not None:
         lines += [f"the element was written last by {writer.name}", *_shown(writer)]
-    return [*lines, f"what every tensor held: {folder / 'tensors'}"]
+    lines.append(f"what every tensor contained: {folder / 'tensors'}")
+    if reporter is not None:
+        reporter.write()
+        lines.append(f"the run as a page: {reporter.file}")
+    return lines
 
 
 def _first_departure(
