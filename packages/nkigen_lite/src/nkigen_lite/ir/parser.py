@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from neuroncore.python_source import parse_python
 from nkigen_lite.ir.graph import Graph, body_of, verify_graph
 from nkigen_lite.ir.nodes import Node, Value
 from nkigen_lite.ir.printer import constant_of
@@ -21,7 +22,7 @@ def parse_graph(text: str) -> Graph:
     Raises GraphTextError for text that is not a graph, GraphError for a graph that breaks a rule.
     """
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except SyntaxError as wrong:
         raise GraphTextError(f"line {wrong.lineno}: {wrong.msg}") from None
     match tree.body:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from neuroncore.errors import Place, ProgramTextError
+from neuroncore.python_source import parse_python
 from nki_dtypes import resolve
 from nkigym.tiles.operators import ONE, OPERATORS, Operator
 from nkigym.tiles.program import (
@@ -94,12 +95,10 @@ def parse_tiles(text: str) -> TileProgram:
     path = f"<tiles {sha256(text.encode(errors='replace')).hexdigest()[:8]}>"
     linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
     try:
-        tree = ast.parse(text, path)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as wrong:
-        line, column = getattr(wrong, "lineno", None), getattr(wrong, "offset", None)
-        what = getattr(wrong, "msg", str(wrong)) or "nested too deeply"
-        place = Place(path, line or 1, max(0, (column or 1) - 1))
-        raise ProgramTextError(f"not a tile program: {what}", place=place) from None
+        tree = parse_python(text, path)
+    except SyntaxError as wrong:
+        place = Place(path, wrong.lineno or 1, max(0, (wrong.offset or 1) - 1))
+        raise ProgramTextError(f"not a tile program: {wrong.msg}", place=place) from None
     return _Reader(path).program(tree)
 
 

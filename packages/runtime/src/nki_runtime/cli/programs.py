@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
+from neuroncore.python_source import parse_python
 from nki_runtime.recording.instrument import compile_script
 
 
@@ -141,8 +142,8 @@ def find_source(name: str, path: Sequence[str]) -> Path | None:
 
 def _imported_names(file: Path) -> Iterator[str]:
     try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        tree = parse_python(file.read_bytes())
+    except (OSError, SyntaxError):
         return
     for node in ast.walk(tree):
         match node:

@@ -21,6 +21,7 @@ from typing import Any
 from neuroncore.errors import Place
 from neuroncore.machine.launch import RUNNING
 from neuroncore.machine.observe import Evaluation
+from neuroncore.python_source import parse_python
 
 SEE = "__nki_see__"
 LOOP = "__nki_loop__"
@@ -40,7 +41,7 @@ def compile_instrumented(source: str | bytes, path: str) -> CodeType:
 
 def instrumented_tree(source: str | bytes, path: str) -> ast.Module:
     """The module's tree with expressions that report; raises SyntaxError as ast.parse() does."""
-    tree = ast.parse(source, path)
+    tree = parse_python(source, path)
     wrapper = _Wrapper(path)
     tree = wrapper.visit(tree)
     _places[path] = wrapper.places

@@ -6,7 +6,6 @@ stays. IPython's magics are `pass` while the text is migrated and come back as t
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from bisect import bisect_right
@@ -18,6 +17,7 @@ from itertools import accumulate
 from typing import Any
 
 from neuroncore.findings import Finding, Region
+from neuroncore.python_source import parse_python
 from nki_migrate.engine.results import FileResult
 
 SUFFIX = ".ipynb"
@@ -256,7 +256,7 @@ def _masked(source: str, number: int) -> tuple[str, tuple[tuple[str, str], ...]]
 def _bad_line(lines: Sequence[str]) -> int | None:
     """The line, from 0, at which the lines stop being Python."""
     try:
-        ast.parse("".join(f"{line}\n" for line in lines))
+        parse_python("".join(f"{line}\n" for line in lines))
     except SyntaxError as error:
         return min(max(error.lineno or 1, 1), len(lines)) - 1
     return None

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from neuroncore.findings import Edit, Region, python_lines
+from neuroncore.python_source import parse_python
 
 Span = tuple[
     int, int, int, int
@@ -19,7 +20,7 @@ class Source:
     def __init__(self, text: str, path: str = "<text>") -> None:
         self.text = text
         self.path = path
-        self.tree = ast.parse(text, path)
+        self.tree = parse_python(text, path)
         self.lines = python_lines(text)
 
     @cached_property

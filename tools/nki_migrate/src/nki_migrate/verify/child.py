@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroncore.python_source import parse_python
 from nki_migrate.verify.arrays import Array, load_array, save_array
 from nki_migrate.verify.guard import hold_process
 from nki_migrate.verify.job import FACTS, read_job, write_result
@@ -51,7 +52,7 @@ def _load(file: Path) -> Any:
 
 def parameters(file: Path, function: str) -> list[str] | None:
     """The parameter names of a function, read from the source; None = takes any keyword."""
-    tree = ast.parse(file.read_bytes())
+    tree = parse_python(file.read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == function:
             given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)

@@ -34,6 +34,7 @@ from neuroncore.checks.subset.value_kinds import Scope, scope_of
 from neuroncore.errors import AttributeValueError, Place
 from neuroncore.findings import Finding, Severity
 from neuroncore.options import Options
+from neuroncore.python_source import parse_python
 from neuroncore.surface import VERSIONS
 
 _DEFAULT = Options()
@@ -54,7 +55,7 @@ def check_source(
         linecache.cache[filename] = len(source), None, source.splitlines(True), filename
     project = Project()
     try:
-        module = Module(filename, ast.parse(source))
+        module = Module(filename, parse_python(source))
     except SyntaxError as error:
         return [_unreadable(error, filename)]
     return _findings(project, kernels_of(module), chosen, nki)
@@ -162,7 +163,7 @@ def _roots(file: Path) -> list[Path]:
 
 def _why_unread(file: Path) -> list[Finding]:
     try:
-        ast.parse(file.read_bytes())
+        parse_python(file.read_bytes())
     except SyntaxError as error:
         return [_unreadable(error, str(file))]
     return []

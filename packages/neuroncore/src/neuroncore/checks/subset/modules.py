@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.checks.subset.runtime_names import names_of_file, path_of
+from neuroncore.python_source import parse_python
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -153,9 +154,9 @@ class Project:
         """The module of a file; None if it cannot be read or is not Python."""
         if file not in self._modules:
             try:
-                tree = ast.parse(file.read_bytes())
+                tree = parse_python(file.read_bytes())
                 self._modules[file] = Module(str(file), tree, self._names(file))
-            except (OSError, SyntaxError, ValueError, RecursionError):
+            except (OSError, SyntaxError):
                 self._modules[file] = None
         return self._modules[file]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from neuroncore.checks.traps.catalog import traps
 from neuroncore.findings import Finding, Region
+from neuroncore.python_source import parse_python
 
 PACKAGE = "neuronxcc"
 HARNESSES = frozenset({"baremetal", "benchmark"})
@@ -16,7 +17,7 @@ HARNESSES = frozenset({"baremetal", "benchmark"})
 def find_old_harness(script: Path, nki: str) -> list[Finding]:
     """Uses of an old harness in a script that imports a later NKI, or runs as one."""
     try:
-        tree = ast.parse(script.read_text(encoding="utf-8"))
+        tree = parse_python(script.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, UnicodeDecodeError):
         return []
     imported = {name for node in ast.walk(tree) for name in _packages(node)}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from neuroncore.findings import Region
+from neuroncore.python_source import parse_python
 from neuroncore.source_location import Place
 
 _CHANGING = frozenset(
@@ -41,7 +42,7 @@ def changes_of_body(loop: Place | None) -> list[tuple[Region, str]]:
 @lru_cache(maxsize=16)
 def _parsed(text: str) -> ast.Module | None:
     try:
-        return ast.parse(text)
+        return parse_python(text)
     except SyntaxError:
         return None
 

@@ -16,6 +16,7 @@ from neuroncore.program.ir.program import Program
 from neuroncore.program.parsing.expressions import Constants
 from neuroncore.program.verification.findings import as_error
 from neuroncore.program.verification.verify import LARGEST, verify
+from neuroncore.python_source import parse_python
 from neuroncore.source_location import Place
 from neuroncore.surface import VERSIONS
 
@@ -35,12 +36,10 @@ def parse_program(text: str, path: str | None = None) -> Program:
                                got=type(text).__name__)  # fmt: skip
     path = path or remember(text)
     try:
-        tree = ast.parse(text, path)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as wrong:
-        line, column = getattr(wrong, "lineno", None), getattr(wrong, "offset", None)
-        what = getattr(wrong, "msg", str(wrong)) or "nested too deeply"
-        place = Place(path, line or 1, max(0, (column or 1) - 1))
-        raise ProgramTextError(f"not a program: {what}", place=place) from None
+        tree = parse_python(text, path)
+    except SyntaxError as wrong:
+        place = Place(path, wrong.lineno or 1, max(0, (wrong.offset or 1) - 1))
+        raise ProgramTextError(f"not a program: {wrong.msg}", place=place) from None
     try:
         return _Reader(path).program(tree)
     except RecursionError:
