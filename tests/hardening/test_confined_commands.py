@@ -97,16 +97,35 @@ open("mine", "w").write("1")
 tempfile.TemporaryFile().write(b"1")
 assert subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True).stdout == b"1\\n"
 child = subprocess.Popen(["sleep", "100"]); child.terminate(); child.wait()
-print([*ThreadPoolExecutor(2).map(abs, [-1, -2])], os.environ["ROWS"], "A_TOKEN" in os.environ)
+print([*ThreadPoolExecutor(2).map(abs, [-1, -2])], os.environ["ROWS"], os.environ["LANG"])
 sys.exit(7)
 """
 
 
 def test_files_processes_threads_variables_and_the_exit_code_are_the_programs(folder):
-    done = run(folder, "nki-run", "k.py", text=ORDINARY, ROWS="3", A_TOKEN="secret")
+    done = run(folder, "nki-run", "--env", "ROWS", "k.py", text=ORDINARY, ROWS="3", LANG="C")
 
-    assert (done.returncode, done.stdout, done.stderr) == (7, "[1, 2] 3 False\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "[1, 2] 3 C\n", "")
     assert (folder / "mine").read_text() == "1"
+
+
+def test_a_variable_that_is_withheld_is_named_once_where_the_program_reads_it(folder):
+    text = "import os\nprint(os.getenv('ROWS', 1), 'ROWS' in os.environ, os.getenv('COLS'))"
+
+    done = run(folder, "nki-run", "k.py", text=text, ROWS="3", A_TOKEN="secret")
+
+    assert (done.returncode, done.stdout) == (0, "1 False None\n")
+    assert done.stderr == (
+        "nki-run: the program reads the variable ROWS, which is withheld; --env ROWS passes it on\n"
+    )
+
+
+def test_a_variable_that_the_program_sets_itself_is_its_own(folder):
+    text = "import os\nos.environ['ROWS'] = '4'\nprint(os.environ['ROWS'])"
+
+    done = run(folder, "nki-run", "k.py", text=text, ROWS="3")
+
+    assert (done.stdout, done.stderr) == ("4\n", "")
 
 
 def test_the_file_that_an_option_names_is_written(folder):
@@ -136,7 +155,7 @@ def test_memory_is_limited(folder):
 
 ENDLESS = """
 import os, subprocess, time
-child = subprocess.Popen(["sleep", "1000"])
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 open("ids", "w").write(f"{os.getpid()} {child.pid}\\n")
 try:
     time.sleep(1000)
@@ -169,14 +188,23 @@ def is_running(number: int) -> bool:
         return False
 
 
-def test_the_program_ends_with_a_command_that_is_killed(folder):
-    process, (program, child) = started(folder)
+def test_the_program_and_what_it_has_started_end_with_a_command_that_is_killed(folder):
+    process, ids = started(folder)
 
     process.kill()
     process.wait()
 
-    until(lambda: not is_running(program))
-    os.kill(child, signal.SIGKILL)
+    until(lambda: not any(map(is_running, ids)))
+
+
+def test_the_program_and_what_it_has_started_end_with_a_supervisor_that_is_killed(folder):
+    process, ids = started(folder)
+    (supervisor,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+    os.kill(int(supervisor), signal.SIGKILL)
+
+    assert process.wait() == 137
+    assert not any(map(is_running, ids))
 
 
 def test_what_the_program_has_started_ends_with_it(folder):

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from neuroncore.confinement import process as confinement
+from neuroncore.confinement.environment import allowed_environment
 from nki_migrate.verify.job import Job, Outcome
-from nki_migrate.verify.process import FORKS, Children, Limits, allowed_environment
+from nki_migrate.verify.process import FORKS, Children, Limits
 
 ESCAPES = {
     "a descriptor of a folder": (

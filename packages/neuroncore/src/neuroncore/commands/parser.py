@@ -146,7 +146,7 @@ def add_output_format(
 def add_confinement(
     parser: argparse.ArgumentParser, default_seconds: float = DEFAULT_SECONDS
 ) -> None:
-    """`--timeout`, `--memory` and `--unconfined`."""
+    """`--timeout`, `--memory`, `--env` and `--unconfined`."""
     default = "none"
     if default_seconds < inf:
         default = f"{default_seconds:g}, or none where stdin is a terminal"
@@ -158,6 +158,10 @@ def add_confinement(
     group.add_argument(
         "--memory", type=at_least(64), default=0, metavar="MIB", help="default: what there is"
     )
+    group.add_argument(
+        "--env", action="append", default=[], metavar="NAME",
+        help="pass on this environment variable besides the usual ones; repeatable",
+    )  # fmt: skip
     group.add_argument(
         "--unconfined", action="store_true",
         help="run it as python does: it may write everywhere and use the network",

@@ -1,7 +1,9 @@
 """A command that goes on in a confined child process, on the same terminal.
 
-The process that was started forks, decides the watched calls of the child, passes on signals, ends
-what the child has started, and ends with its exit code. A child whose supervisor is killed ends.
+The process that was started forks a supervisor, which forks the child. The supervisor decides the
+watched calls of the child and ends what the child has started; both pass on signals and end with
+the child's exit code. What the child has started ends also where either of them is killed: the
+other one ends it.
 """
 
 from __future__ import annotations
@@ -19,17 +21,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from math import inf
 from pathlib import Path
 
+from neuroncore.confinement.environment import limit_environment
 from neuroncore.confinement.process import confine, die_with_parent, set_subreaper
 from neuroncore.confinement.seccomp import Supervisor
 
 CONFINED = "NKI_CONFINED"
 """Set inside: a command that the program starts is confined with it."""
-SECRETS = ("*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*CREDENTIAL*", "*KEY", "*_KEY_ID")
-"""Variables that a program does not see."""
 _SHARED_MEMORY = Path("/dev/shm")
 FILE_BYTES = 16 << 30
 MORE_PROCESSES = 512
@@ -46,6 +46,8 @@ class Allowed:
     seconds: float = inf
     mebibytes: int = 0
     """0: what the machine has."""
+    variables: Sequence[str] = ()
+    """Environment variables besides the usual ones."""
 
 
 def confine_command(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
@@ -57,7 +59,7 @@ def confine_command(parser: argparse.ArgumentParser, given: argparse.Namespace) 
     if given.unconfined or not is_supported():
         return
     seconds = given.timeout or (inf if sys.stdin and sys.stdin.isatty() else given.default_seconds)
-    go_on_confined(parser.prog, Allowed([*_folders(given)], seconds, given.memory))
+    go_on_confined(parser.prog, Allowed([*_folders(given)], seconds, given.memory, given.env))
 
 
 def _folders(given: argparse.Namespace) -> Iterator[Path]:
@@ -79,25 +81,57 @@ def go_on_confined(command: str, allowed: Allowed) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    command_process = os.pidfd_open(os.getpid())
+    if supervisor := _forked():
+        os._exit(_supervisor_exit_code(supervisor))
     ours, theirs = socket.socketpair()
     parent = os.getpid()
+    if pid := _forked():
+        theirs.close()
+        attempts = Supervisor(allowed.folders, pid, ours, _CACHES)
+        supervision = _Supervision(command, pid, attempts, allowed.seconds, command_process)
+        os._exit(supervision.exit_code())
+    ours.close()
+    os.close(command_process)
+    die_with_parent(parent)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    _limit(allowed.mebibytes)
+    limit_environment(command, allowed.variables)
+    os.environ[CONFINED] = "1"
+    confine(allowed.folders, theirs, FILE_BYTES, processes=True)
+
+
+def _forked() -> int:
+    """0 in the child. What the child has started is this process's when the child ends."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS survive a fork
         pid = os.fork()
     if pid:
-        theirs.close()
         set_subreaper()
-        supervisor = Supervisor(allowed.folders, pid, ours, _CACHES)
-        os._exit(_Supervision(command, pid, supervisor, allowed.seconds).exit_code())
-    ours.close()
-    die_with_parent(parent)
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    _limit(allowed.mebibytes)
-    for name in [*os.environ]:
-        if any(fnmatchcase(name.upper(), pattern) for pattern in SECRETS):
-            del os.environ[name]
-    os.environ[CONFINED] = "1"
-    confine(allowed.folders, theirs, FILE_BYTES, processes=True)
+    return pid
+
+
+def _supervisor_exit_code(pid: int) -> int:
+    """Pass on signals until the supervisor ends."""
+    threading.Thread(target=_pass_on_signals, args=(os.pidfd_open(pid),), daemon=True).start()
+    return _final_code(pid)
+
+
+def _final_code(pid: int) -> int:
+    """Wait for a child and end what it has started."""
+    _, status = os.waitpid(pid, 0)
+    _end_children()
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _pass_on_signals(child: int) -> None:
+    """Signals of other processes; the terminal's reach the child by themselves."""
+    while True:
+        received = signal.sigwaitinfo(_PASSED_ON)
+        if received.si_code <= 0:  # SI_USER and its like
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(child, received.si_signo)
 
 
 def _limit(mebibytes: int) -> None:
@@ -126,25 +160,25 @@ def _number_of_threads() -> int:
 
 
 class _Supervision:
-    """The parent's part, until the child and what it has started have ended."""
+    """The supervisor's part, until the child and what it has started have ended."""
 
-    def __init__(self, command: str, pid: int, supervisor: Supervisor, seconds: float) -> None:
+    def __init__(
+        self, command: str, pid: int, supervisor: Supervisor, seconds: float, command_process: int
+    ) -> None:
         self._command, self._pid, self._supervisor = command, pid, supervisor
         self._seconds, self._deadline = seconds, time.monotonic() + seconds
-        self._child = os.pidfd_open(pid)
+        self._child, self._command_process = os.pidfd_open(pid), command_process
         self._tried: dict[str, None] = {}
 
     def exit_code(self) -> int:
         """Supervise to the end; 1 at least where the program tried what it may not."""
-        threading.Thread(target=self._pass_on_signals, daemon=True).start()
+        threading.Thread(target=_pass_on_signals, args=(self._child,), daemon=True).start()
         timed_out = not self._wait()
         if timed_out:
             signal.pidfd_send_signal(self._child, signal.SIGKILL)
-        _, status = os.waitpid(self._pid, 0)
+        code = _final_code(self._pid)
         self._supervisor.close()
-        _end_children()
-        code = os.waitstatus_to_exitcode(status)
-        return self._reported(code if code >= 0 else 128 - code, timed_out)
+        return self._reported(code, timed_out)
 
     def _wait(self) -> bool:
         """Decide the attempts of the child; whether it ended before its time."""
@@ -153,7 +187,7 @@ class _Supervision:
             if rest <= 0:
                 return False
             asking = self._supervisor.descriptor
-            watched = [self._child, *([asking] if asking >= 0 else [])]
+            watched = [self._child, self._command_process, *([asking] if asking >= 0 else [])]
             ready, _, _ = select.select(watched, [], [], None if rest == inf else rest)
             if asking in ready:
                 attempt = self._supervisor.attend()
@@ -161,14 +195,8 @@ class _Supervision:
                     self._tried[attempt] = None
             elif self._child in ready:
                 return True
-
-    def _pass_on_signals(self) -> None:
-        """Signals of other processes; the terminal's reach the child by themselves."""
-        while True:
-            received = signal.sigwaitinfo(_PASSED_ON)
-            if received.si_code <= 0:  # SI_USER and its like
-                with suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(self._child, received.si_signo)
+            elif self._command_process in ready:
+                signal.pidfd_send_signal(self._child, signal.SIGKILL)
 
     def _reported(self, code: int, timed_out: bool) -> int:
         said = [f"the program may not do this: {attempt}" for attempt in self._tried]

@@ -13,14 +13,14 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from neuroncore.confinement.environment import allowed_environment
 from nki_migrate.verify.job import Job, Outcome, read_result
 
 DEFAULT_SECONDS = 300.0
@@ -28,24 +28,7 @@ DEFAULT_MEBIBYTES = 8192
 FORKS = sys.platform == "linux"
 """Whether children are forked from a server: elsewhere libraries do not survive a fork."""
 
-ENVIRONMENT = (
-    "PATH", "HOME", "USER", "LANG", "LC_*", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP",
-    "VIRTUAL_ENV", "PYTHON*", "LD_LIBRARY_PATH", "DYLD_*", "SYSTEMROOT", "*_NUM_THREADS",
-    "NKI_*", "NEURON_*", "XDG_CACHE_HOME", "COVERAGE_*",
-)  # fmt: skip
-"""The variables that user code sees: no key, token or address of a proxy."""
 _MOST_ATTEMPTS = 100
-
-
-def allowed_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables among `ENVIRONMENT`."""
-    return {
-        name: value
-        for name, value in variables.items()
-        if any(fnmatchcase(name, pattern) for pattern in ENVIRONMENT)
-    }
-
-
 Progress = Callable[[str], None]
 """Shows how far the work is, on a terminal."""
 
