@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from neuroncore.commands.files import OutputError
 from neuroncore.commands.parser import Command, add_commands, parse
+from neuroncore.commands.tracebacks import is_of_user, report
 from neuroncore.errors import KernelError
 
 INTERRUPTED = 130
@@ -56,6 +57,10 @@ def run_commands(
         if error.place == caller:
             error.place = None  # the command itself: not a line of the user's
         sys.stderr.write(f"{parser.prog}: {_shown(error, given, max_lines)}")
+    except Exception as error:
+        if not is_of_user(error):
+            raise
+        report(error)
     return 1
 
 

@@ -16,6 +16,7 @@ from neuroncore.commands.parser import add_confinement, add_output_format, add_t
 from neuroncore.commands.parser import make_parser as parser_of
 from neuroncore.commands.reporting import add_report, finish_report, make_reporter
 from neuroncore.commands.running import INTERRUPTED
+from neuroncore.commands.tracebacks import render_usage, report
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.findings.formats import FORMATS
 from neuroncore.machine.observe import watch_everywhere, watched_by
@@ -28,7 +29,6 @@ from nki_runtime.cli.dump import Dumper
 from nki_runtime.cli.function import function_of
 from nki_runtime.cli.languages import choices, requests_of
 from nki_runtime.cli.programs import Module, Program, Script, enter
-from nki_runtime.cli.tracebacks import render_usage, report
 from nki_runtime.profile import Profiler, read_profile
 from nki_runtime.recording.instrument import instrumented
 from nki_runtime.recording.recorder import Recorder

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from neuroncore.checks import Report, resolve_checks
+from neuroncore.commands.tracebacks import render, render_usage
 from neuroncore.errors import KernelError
-from nki_runtime.cli.tracebacks import render, render_usage
 from nki_runtime.switch.use import use
 from nki_runtime.testing.comparison import compare_with_reference
 

@@ -1,14 +1,16 @@
-"""Errors of a program under `nki-run`: the user's lines, without frames of this project."""
+"""Errors of a program that a command runs: the lines of the user, without frames of the project."""
 
 from __future__ import annotations
 
 import sys
+import sysconfig
 import traceback
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from neuroncore.errors import OUR_PACKAGES, KernelError
 
 _RUNNERS = frozenset({"nki_runtime", "runpy", "importlib"})
+_LIBRARIES = ("<frozen ", *{p for name, p in sysconfig.get_paths().items() if "lib" in name})
 
 
 def report(error: BaseException) -> None:
@@ -24,6 +26,16 @@ def report(error: BaseException) -> None:
     else:
         inside = _of_the_user(inside)
         sys.excepthook(type(error), error.with_traceback(inside), inside)
+
+
+def is_of_user(error: Exception) -> bool:
+    """Whether a file of the user raised it, itself or in a library that it called."""
+    if isinstance(error, SyntaxError):
+        return True
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    owned = (f for f in reversed(frames) if _is_ours(f) or not _is_of_library(f))
+    innermost = next(owned, None)
+    return innermost is not None and not _is_ours(innermost)
 
 
 def render(error: KernelError, trace: TracebackType | None) -> str:
@@ -58,9 +70,13 @@ def _of_the_user(trace: TracebackType | None) -> TracebackType | None:
         return trace
     found = None
     for step in reversed(steps):
-        if not _is_ours(step.tb_frame):
+        if not _is_ours(step.tb_frame) and _package(step.tb_frame) != "importlib":
             found = TracebackType(found, step.tb_frame, step.tb_lasti, step.tb_lineno)
     return found
+
+
+def _is_of_library(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_LIBRARIES)
 
 
 def _is_ours(frame: object) -> bool:
