@@ -81,8 +81,8 @@ def read_certificate(text: str) -> Certificate:
         if (given["format"], given["version"], given["atom"]) != (FORMAT, VERSION, ATOM):
             raise ValueError(f"format {given['format']!r}, version {given['version']!r}")
         tiles = {str(name): tuple(map(int, claims)) for name, claims in given["tiles"].items()}
-        output, function = tuple(map(int, given["output"])), given["function"]
-        program = given["program"]
+        output = tuple(map(int, given["output"]))
+        function, program = str(given["function"]), str(given["program"])
     except (ValueError, KeyError, TypeError, AttributeError) as wrong:
         raise CertificateFileError(
             f"not a certificate: {wrong}", expected=f"{FORMAT!r}, version {VERSION}"

@@ -11,7 +11,7 @@ from typing import Any
 from neuroncore.commands.parser import add_specs, add_target
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.program import Program
-from nkigym.checker import check_kernels, check_step, read_certificate
+from nkigym.checker import CertificateFileError, check_kernels, check_step, read_certificate
 from nkigym.tiles import TileProgram
 from nkigym.tuning.loading import load_kernel
 from nkigym.tuning.task import TuningTask, problem, tuning_task
@@ -65,7 +65,7 @@ def _json(file: Path) -> Any:
     except OSError as wrong:
         raise LaunchError(f"can't open {str(file)!r}: {wrong.strerror}") from None
     except ValueError as wrong:
-        raise LaunchError(f"{file} is not JSON", got=str(wrong)) from None
+        raise CertificateFileError(f"{file} is not JSON", got=str(wrong)) from None
 
 
 def _root(given: argparse.Namespace) -> TuningTask:

@@ -9,9 +9,12 @@ from math import inf
 
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
+from nkigym.checker import CertificateFileError
 from nkigym.cli import check, stored, sweep
 from nkigym.cli import enumerate as enumeration
 from nkigym.cli import tune as tuning
+from nkigym.store import StoreError
+from nkigym.sweeps import SweepFileError
 
 _EXAMPLE = """\
 examples:
@@ -28,7 +31,7 @@ examples:
   nkigym export found.db -o mlp_k.py
 
 The exit code is 1 where there is nothing to search, not everything was found or kept, or a check
-fails; 2 for a mistake in the options.
+fails; 2 for a mistake in the options or in a file of them, a store or a certificate.
 """
 
 
@@ -57,6 +60,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
+UNUSABLE_FILES = (StoreError, SweepFileError, CertificateFileError)
 MAX_LINES = 5
 """Of a rejection without --verbose."""
 
@@ -73,4 +77,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
     parser = make_parser("nkigym", "Certified search over schedules of NKI kernels.", _EXAMPLE)
     commands = [_with_verbose(command) for command in COMMANDS]
-    return run_commands(parser, commands, argv, max_lines=MAX_LINES)
+    return run_commands(parser, commands, argv, UNUSABLE_FILES, max_lines=MAX_LINES)

@@ -68,7 +68,10 @@ class SweepTask:
 def _source_digest(function: str) -> str:
     where = function if ":" not in function else parse_name(function).where
     if not Path(where).is_file():
-        spec = importlib.util.find_spec(where)
+        try:
+            spec = importlib.util.find_spec(where)
+        except (ImportError, ValueError):  # not a module: the job reports it
+            spec = None
         where = "" if spec is None or spec.origin is None else spec.origin
     return sha256(Path(where).read_bytes()).hexdigest() if where else ""
 
