@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,14 @@ def test_pre_commit_installs_the_hook_and_fails_an_old_kernel(tmp_path: Path):
     (repository / ".pre-commit-config.yaml").write_text(CONFIG.format(clone=clone, commit=commit))
     git(repository, "add", "--all")
 
-    words = ("uv", "tool", "run", "pre-commit", "run", "--all-files")
+    words = (
+        Path(sys.executable).with_name("uv"),
+        "tool",
+        "run",
+        "pre-commit",
+        "run",
+        "--all-files",
+    )
     environment = {**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "home")}
 
     done = subprocess.run(words, cwd=repository, env=environment, capture_output=True, text=True)

@@ -7,6 +7,9 @@ import contextlib
 import io
 import json
 import random
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +18,16 @@ from typing import Any
 import pytest
 from tests.programs.texts import COPY
 
+from neuroncore.program import parse_program
+from nkigym import certificate, matmul_root, rewrite_graph
+from nkigym.baseline import baseline_kernel
+from nkigym.tile_rewrites import descend
+from nkigym.transforms import TransformStep, apply, certify
+from tokenplan import analyse, read
+from tokenplan.report.plan_file import write
+
 SEED = 25
-QUICK, THOROUGH = 50, 10_000
+QUICK, THOROUGH, COMMANDS = 50, 10_000, 18
 KERNEL = """\
 import nki
 import nki.isa as nisa
@@ -69,6 +80,28 @@ args = [{ name = "x", shape = [4, 4], dtype = "float32" }]
 """
 
 
+SWEEP = """\
+[sweep]
+budget = 60
+targets = ["trn2"]
+
+[[function]]
+name = "none.py:matmul"
+shapes = [["bf16[256,256]", "bf16[256,1024]"]]
+"""
+
+
+def _tile_certificate() -> str:
+    space = rewrite_graph(matmul_root(1, 2, 1))
+    return certificate(space, descend(space)[0]).to_json()
+
+
+def _step_certificate() -> str:
+    start = baseline_kernel(lambda a, b: a * b, "f32[512, 512]", "f32[512, 512]")
+    cut = apply(start, TransformStep("distribute", (1,), (("cut", 4),)))
+    return json.dumps(certify(cut, TransformStep("join", (3,))).to_json())
+
+
 @dataclass(frozen=True)
 class Kind:
     """A file of a command: its name, a sound text, and the words of the command."""
@@ -99,7 +132,15 @@ KINDS = {
         "cases.toml", CASES, "nki_migrate.cli", ("verify", "k.py", "k.py", "--entry", "none")
     ),
     "program text": Kind("p.txt", COPY, "tokenplan.cli", ("explain", "p.txt")),
-    "plan": Kind("plan.json", "{}", "tokenplan.cli", ("check", "plan.json")),
+    "plan": Kind(
+        "plan.json", write(analyse(read(parse_program(COPY)))), "tokenplan.cli",
+        ("check", "plan.json", "--random", "3"),
+    ),
+    "certificate": Kind("c.json", _tile_certificate(), "nkigym.cli", ("check", "c.json")),
+    "certificate of a step": Kind(
+        "step.json", _step_certificate(), "nkigym.cli", ("check", "step.json")
+    ),
+    "sweep": Kind("s.toml", SWEEP, "nkigym.cli", ("sweep", "s.toml")),
     "store": Kind("s.db", "SQLite format 3\0", "nkigym.cli", ("show", "s.db")),
 }  # fmt: skip
 """The commands run in this process; none of them executes the file."""
@@ -144,7 +185,7 @@ def _places(node: Any) -> Iterator[tuple[Any, Any]]:
 
 def whole_file(kind: Kind, rng: random.Random) -> bytes:
     """What the file contains: a changed text or odd values of a document."""
-    if rng.random() < 0.5 and kind.text.startswith('{"'):
+    if rng.random() < 0.5 and kind.file.endswith(("json", "ipynb")):
         return odd_values(json.loads(kind.text), rng)
     return malformed(kind.text, rng)
 
@@ -202,3 +243,37 @@ def test_odd_files_end_in_a_message(kind: Kind):
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_many_malformed_files_end_in_a_message(kind: Kind):
     survives(kind, THOROUGH)
+
+
+OURS = re.compile(r'File ".*(nki_|nkigen|nkigym|neuroncore|tokenplan)')
+BIN = Path(sys.executable).parent
+PROGRAMS = {
+    "nki_migrate.cli": "nki-migrate", "tokenplan.cli": "tokenplan", "nkigym.cli": "nkigym",
+    "nki_runtime": "nki-run", "nkigen_lite": "nkigen",
+}  # fmt: skip
+RUN = {
+    "nki-run": Kind("k.py", KERNEL, "nki_runtime", ("k.py",)),
+    "nki-run of a kernel": Kind("k.py", KERNEL, "nki_runtime", ("k.py:copy", "f32[4,4]")),
+    "nkigen": Kind("k.py", KERNEL, "nkigen_lite", ("k.py:copy", "--spec", "f32[4,4]")),
+    "nkigym tune": Kind(
+        "k.py", KERNEL, "nkigym.cli", ("tune", "k.py:copy", "--spec", "f32[4,4]", "--budget", "2")
+    ),
+}
+"""Commands that execute the file."""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", (KINDS | RUN).values(), ids=KINDS | RUN)
+def test_commands_answer_malformed_files_with_a_message(kind: Kind, folder: Path):
+    for number in range(COMMANDS):
+        raw = whole_file(kind, random.Random(f"{SEED + 1} {kind.file} {number}"))
+        Path("k.py").write_text(KERNEL)
+        Path(kind.file).write_bytes(raw)
+        words = [BIN / PROGRAMS[kind.main], *kind.words]
+
+        done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+        assert done.returncode in (0, 1, 2), (raw[:500], done.stderr)
+        assert not OURS.search(done.stderr), (raw[:500], done.stderr)
+        assert Path(kind.file).read_bytes() == raw
+        assert not [*folder.glob(".*.tmp")]
