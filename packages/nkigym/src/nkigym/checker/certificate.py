@@ -14,6 +14,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from neuroncore.documents import parse_json
 from nkigym.checker.findings import CertificateFileError, Finding
 from nkigym.checker.functions import FUNCTIONS
 from nkigym.checker.value_numbering import Numbered, numbered, wrong_values
@@ -77,13 +78,13 @@ def read_certificate(text: str) -> Certificate:
     ProgramTextError where its program is none.
     """
     try:
-        given = json.loads(text)
+        given = parse_json(text)
         if (given["format"], given["version"], given["atom"]) != (FORMAT, VERSION, ATOM):
             raise ValueError(f"format {given['format']!r}, version {given['version']!r}")
         tiles = {str(name): tuple(map(int, claims)) for name, claims in given["tiles"].items()}
         output = tuple(map(int, given["output"]))
         function, program = str(given["function"]), str(given["program"])
-    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as wrong:
         raise CertificateFileError(
             f"not a certificate: {wrong}", expected=f"{FORMAT!r}, version {VERSION}"
         ) from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.parser import add_specs, add_target
+from neuroncore.documents import parse_json
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.program import Program
 from nkigym.checker import CertificateFileError, check_kernels, check_step, read_certificate
@@ -61,7 +62,7 @@ def _json(file: Path) -> Any:
     if file.suffix != ".json":
         return None
     try:
-        return json.loads(file.read_text("utf-8"))
+        return parse_json(file.read_text("utf-8"))
     except OSError as wrong:
         raise LaunchError(f"can't open {str(file)!r}: {wrong.strerror}") from None
     except ValueError as wrong:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -27,6 +26,7 @@ from typing import Any
 
 from neuroncore.commands.function import parse_name
 from neuroncore.commands.suggestions import did_you_mean
+from neuroncore.documents import parse_toml
 from neuroncore.errors import KernelError
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
@@ -111,10 +111,10 @@ def read_sweep(path: Path, limit_s: float = inf) -> tuple[SweepTask, ...]:
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return parse_toml(path.read_text("utf-8"))
     except OSError as wrong:
         raise SweepFileError(f"can't open {str(path)!r}: {wrong.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
+    except ValueError as wrong:
         raise SweepFileError(f"{path} is not TOML", got=str(wrong)) from None
 
 

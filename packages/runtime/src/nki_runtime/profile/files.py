@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from neuroncore.documents import parse_json
 from neuroncore.errors import LaunchError
 from neuroncore.timeline import Profile, profile_of
 
@@ -66,7 +66,7 @@ def _parquet(*files: Path) -> Table:
 
 def _json(file: Path) -> Table:
     """The instructions of the profiler's JSON; of a list of rows, all."""
-    found = json.loads(file.read_text(encoding="utf-8"))
+    found = parse_json(file.read_text(encoding="utf-8"))
     rows = found if isinstance(found, list) else found["instruction"]
     return _by_column([dict(row) for row in rows])
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from neuroncore.documents import parse_json
 from neuroncore.errors import LaunchError, Place
 from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
@@ -74,8 +75,8 @@ def read(text: str) -> tuple[TokenGraph, Json | None]:
     Raises LaunchError for text that is not such a file.
     """
     try:
-        found = json.loads(text)
-    except json.JSONDecodeError as wrong:
+        found = parse_json(text)
+    except ValueError as wrong:
         raise LaunchError("the plan file is not JSON", got=str(wrong)) from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         got = found.get("schema") if isinstance(found, dict) else type(found).__name__

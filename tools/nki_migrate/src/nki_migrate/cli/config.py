@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.suggestions import did_you_mean
+from neuroncore.documents import parse_toml
 from nki_migrate.rules import all_rules
 from nki_migrate.rules.run_rules import RUN_RULES
 from nki_migrate.settings.request import VERSIONS, ConfigError
@@ -89,10 +89,10 @@ def find_config(folder: Path) -> Config:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # also numbers of too many digits
+    except ValueError as error:  # also numbers of too many digits
         raise ConfigError(f"{path}: not TOML: {error}") from None
 
 

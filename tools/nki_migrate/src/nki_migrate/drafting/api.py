@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from neuroncore.documents import parse_json
 from nki_migrate.settings.request import ConfigError
 
 SCHEMA = "nki-api/1"
@@ -139,8 +140,8 @@ def collected(version: str, entries: Iterable[Entry], source: str) -> Api:
 def read_json(path: Path, text: str, version: str | None) -> Api:
     """A description in JSON: of one version, or a table of several of which one is named."""
     try:
-        document = json.loads(text, object_pairs_hook=lambda pairs: _unique(path, pairs))
-    except json.JSONDecodeError as error:
+        document = parse_json(text, lambda pairs: _unique(path, pairs))
+    except ValueError as error:
         raise ApiError(f"{path}: not JSON: {error}") from None
     names = document.get("names") if isinstance(document, dict) else None
     if not isinstance(names, dict):

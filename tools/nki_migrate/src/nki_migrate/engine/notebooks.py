@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+from neuroncore.documents import parse_json
 from neuroncore.findings import Finding, Region
 from neuroncore.python_source import parse_python
 from nki_migrate.engine.results import FileResult
@@ -192,8 +193,8 @@ def _inside(raw: str, start: int, count: int) -> int:
 def read_notebook(raw: str) -> Notebook:
     """The code cells of a notebook (nbformat 4), with their places. Raises NotebookError."""
     try:
-        document = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(raw)
+    except ValueError as error:
         raise NotebookError(f"not a notebook: {error}") from None
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
         raise NotebookError("not a notebook of format 4: no list of cells (nbconvert makes one)")

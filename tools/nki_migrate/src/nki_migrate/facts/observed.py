@@ -8,13 +8,13 @@ stays apart, so that two sizes count as equal only where they are equal in each.
 from __future__ import annotations
 
 import ast
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+from neuroncore.documents import parse_json
 from nki_migrate.index import walk
 from nki_migrate.index.source import Source, Span
 
@@ -174,10 +174,10 @@ def _inner_parts(path: str) -> tuple[str, ...]:
 def read_facts(path: Path) -> Observed:
     """The facts of one file. Raises FactsError for a file of another schema."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise FactsError(f"--facts {path}: cannot be read: {error}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise FactsError(f"--facts {path}: not JSON: {error}") from None
     return facts_of(document, f"--facts {path}")
 

@@ -5,13 +5,13 @@ An unknown key is an error: a misspelt `rtol` must not become a silent default.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from neuroncore.commands.suggestions import did_you_mean
+from neuroncore.documents import parse_toml
 
 SCHEMA = "nki-cases/1"
 FILLS = (
@@ -93,10 +93,10 @@ def read_cases(path: Path) -> tuple[Case, ...]:
     Raises CasesError when it cannot be read, is of another schema, or holds an unknown key.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CasesError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # also numbers of too many digits
+    except ValueError as error:  # also numbers of too many digits
         raise CasesError(f"{path}: not TOML: {error}") from None
     return cases_of(document, path)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import astuple, replace
 from typing import Any
 
+from neuroncore.documents import parse_json
 from neuroncore.errors import LaunchError
 from neuroncore.program.ir.nodes import Loop, Statement
 from neuroncore.program.ir.program import Program
@@ -25,7 +26,7 @@ def program_to_json(program: Program) -> str:
 def program_from_json(text: str) -> Program:
     """The program of `program_to_json`. Raises LaunchError for another text."""
     try:
-        written = json.loads(text)
+        written = parse_json(text)
         program, places = parse_program(written["program"]), iter(written["places"])
         return replace(program, body=tuple(_placed(program.body, places)), places={})
     except (ValueError, KeyError, TypeError, RuntimeError) as wrong:

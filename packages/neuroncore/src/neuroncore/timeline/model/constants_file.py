@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from neuroncore.documents import parse_json
 from neuroncore.errors import AttributeValueError, KernelError, LaunchError
 from neuroncore.targets import resolve_target
 from neuroncore.timeline.model.constants import ALL, Constants, constants
@@ -22,7 +23,7 @@ def read_constants(file: str | Path) -> Constants:
     """
     try:
         text = Path(file).read_text(encoding="utf-8")
-        found = json.loads(text, object_pairs_hook=_without_repeats)["constants"]
+        found = parse_json(text, _without_repeats)["constants"]
         changed = constants()
         for name, by_target in found.items():
             for target, value in _by_target(name, by_target).items():
