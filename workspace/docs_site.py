@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from members import ROOT
+from pages import REFERENCE, reference
 from public_address import ADDRESS, BRANCH
 
 SOURCE, OUTPUT = ROOT / "build" / "site-source", ROOT / "build" / "site"
@@ -49,6 +50,12 @@ class Page:
             yield from _ANCHOR.findall(line)
             if found := _HEADING.match(line):
                 yield slug(found[1])
+
+
+def text_of(source: str) -> str:
+    """A file of the repository, or what it is the index of."""
+    name = source.removeprefix("docs/")
+    return reference(name) if name in REFERENCE else (ROOT / source).read_text(encoding="utf-8")
 
 
 def slug(heading: str) -> str:
@@ -108,7 +115,7 @@ class Site:
         path = "index.md" if source == CONTENTS else name.as_posix().removeprefix("docs/")
         if source == "README.md":
             path = "overview.md"
-        page = Page(source, path, (ROOT / source).read_text(encoding="utf-8").splitlines())
+        page = Page(source, path, text_of(source).splitlines())
         is_split = source.startswith("docs/") and name.stem in SPLIT
         for part in [*split(page)] if is_split else [page]:
             self.pages.append(part)

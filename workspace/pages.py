@@ -3,7 +3,8 @@
 Pages are named as they are below docs/; a page is generated as a whole, or between the marks
 `<!-- NAME: begin -->` and `<!-- NAME: end -->`. README.md and files with the
 public address of the project are named as they are below the root. Pages of measurements (corpus,
-generator, precision, the accuracy of the model) are not among them.
+generator, precision, the accuracy of the model) are not among them. Of the pages of REFERENCE,
+which are long, the repository has an index.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from members import ROOT
@@ -54,25 +56,66 @@ def new_files(text: str) -> str:
     return NEW_FILE.sub(shown, text)
 
 
+def index(page: str) -> Render:
+    """The page is the title of one of REFERENCE, how to print an entry, and a row per entry."""
+
+    def render(text: str) -> str:
+        title, _, rest = reference(page).partition("\n")
+        head, *entries = re.split(r"^## ", rest, flags=re.MULTILINE)
+        rows = [_LINKED.sub(r'<a id="\2"></a>\1', row) for row in re.findall(r"^\|.*", head, re.M)]
+        if not rows:
+            names = [entry.partition("\n")[0] for entry in entries]
+            rows = ["| name |", "|---|", *(f'| <a id="{n}"></a>`{n}` |' for n in names)]
+        return f"{title}\n\n{REFERENCE[page][1]}\n\n" + "\n".join(rows) + "\n"
+
+    return render
+
+
+@cache
+def reference(page: str) -> str:
+    """The whole text of a page of REFERENCE."""
+    return _output(REFERENCE[page][0])
+
+
 def _output(command: tuple[str, ...]) -> str:
     run = [sys.executable, *command]
     done = subprocess.run(run, cwd=ROOT, check=True, stdout=subprocess.PIPE, encoding="utf-8")
     return done.stdout
 
 
+_LINKED = re.compile(r"\[([^\]]+)\]\(#([^)]+)\)")
+_BUILT = "`nox -s docs` builds a page for each, in `build/site`;"
+REFERENCE = {
+    "instructions.md": (
+        ("-m", "neuroncore.isa"),
+        f"What the machine executes. {_BUILT}\n`python -m neuroncore.isa` prints "
+        "all of them, and `help(nisa.activation)`\none, without what it rejects.",
+    ),
+    "rules.md": (
+        ("-m", "nki_migrate", "rules", "--output-format", "md"),
+        f"{_BUILT}\n`nki-migrate explain NKI1101` prints one, "
+        "`nki-migrate rules --output-format md` all of them.",
+    ),
+    "traps.md": (
+        ("workspace/traps_page.py",),
+        "Kernels that give the expected values here, or in a simulator, and not on a device;\n"
+        f"`nki-run --check traps script.py` reports them. {_BUILT}\n"
+        "`python workspace/traps_page.py` prints all of them.",
+    ),
+}
+"""Page of docs/ → the program that prints it, and what its index begins with."""
+
 PAGES: dict[str, Render] = {
     "adding-an-instruction.md": new_files,
     "architecture.md": part("contracts", "workspace/architecture.py"),
     "checks.md": part("subset", "-m", "neuroncore.checks.subset"),
     "coverage.md": printed("workspace/nki_coverage.py"),
-    "instructions.md": printed("-m", "neuroncore.isa"),
     "model.md": part("constants", "-m", "neuroncore.timeline"),
     "options.md": printed("workspace/nki_options.py"),
-    "rules.md": printed("-m", "nki_migrate", "rules", "--output-format", "md"),
     "timeline.svg": printed("workspace/timeline_picture.py"),
     "tokenplan-codes.md": printed("-m", "tokenplan.report.codes"),
     "versions.md": printed("workspace/nki_versions.py"),
-    "traps.md": printed("workspace/traps_page.py"),
+    **{page: index(page) for page in REFERENCE},
 }
 """Page of docs/ → how it is generated."""
 

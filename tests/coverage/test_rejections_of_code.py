@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from members import ROOT
+from pages import reference
 
 import neuroncore.instructions as package
 from neuroncore.instructions import INSTRUCTIONS
@@ -19,7 +20,7 @@ from neuroncore.isa.unsupported import code_rejections, common_rejections, is_to
 
 FOLDER = Path(package.__file__).parent
 COVERAGE = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
-INSTRUCTIONS_PAGE = (ROOT / "docs" / "instructions.md").read_text(encoding="utf-8")
+INSTRUCTIONS_PAGE = reference("instructions.md")
 OF_TEXTS = ("rule", "each")
 """They take the text after the condition, the error and the operand."""
 

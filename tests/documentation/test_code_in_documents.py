@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from members import ROOT
+from pages import REFERENCE, reference
 
 # The fence must say `python` and nothing else; `python (not run: why)` is passed over.
 PYTHON_BLOCK = re.compile(r"^```python *\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -51,17 +52,27 @@ def named(path: Path) -> str:
 WITH_CODE = [path for path in DOCUMENTS if python_blocks(path.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("path", WITH_CODE, ids=named)
-def test_the_code_of_a_document_runs(path: Path):
-    """A reader is at the root of a clone."""
-    blocks = json.dumps(python_blocks(path.read_text(encoding="utf-8")))
-    command = (sys.executable, "-W", "error", "-c", RUN, named(path))
+def runs(name: str, text: str) -> None:
+    """Run the blocks as a reader at the root of a clone does."""
+    command = (sys.executable, "-W", "error", "-c", RUN, name)
+    blocks = json.dumps(python_blocks(text))
 
     done = subprocess.run(
         command, input=blocks, cwd=ROOT, env=os.environ, capture_output=True, text=True
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", WITH_CODE, ids=named)
+def test_the_code_of_a_document_runs(path: Path):
+    runs(named(path), path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", REFERENCE)
+def test_the_code_of_a_reference_page_runs_or_says_why_not(page: str):
+    assert UNEXPLAINED.findall(reference(page)) == []
+    runs(page, reference(page))
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)

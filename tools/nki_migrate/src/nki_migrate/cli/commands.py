@@ -47,7 +47,7 @@ def detect(given: argparse.Namespace) -> int:
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
     """How to print them."""
-    add_output_format(parser, tuple(_FORMATS), help="md writes all pages: docs/rules.md")
+    add_output_format(parser, tuple(_FORMATS), help="md: the pages of all")
 
 
 def rules(given: argparse.Namespace) -> int:

@@ -36,7 +36,7 @@ examples:
   nki-migrate fix kernels/ --to 0.7 --verify --output-dir migrated
   nki-migrate pr .
   nki-migrate detect kernels/
-  nki-migrate rules --output-format md > docs/rules.md
+  nki-migrate rules --output-format md > rules.md
   nki-migrate explain NKI1131
   nki-migrate draft-rules api-0.6.json stubs/nki@0.7 --output-dir drafts
   nki-migrate verify softmax.py migrated/softmax.py --entry softmax_kernel
