@@ -14,31 +14,33 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 import pages
+import published_figures
 from members import ROOT
 
 PAGE = ROOT / "docs" / "quality.md"
 HEAD = """\
 # Figures
 
-What is measured, when, and by which command. `nox -s quality` measures all of it again and rewrites
-this page. Times are CPU seconds of all processes of the command, NumPy included unless noted; the
-machine of this page has {cores} cores.
+What is measured, when, and by which command. `nox -s quality` measures again what takes minutes,
+takes the rest from the pages that its commands write, and rewrites this page. Times are CPU seconds
+of all processes of the command, NumPy included unless noted; the machine of this page has {cores}
+cores.
 
 | figure | value | date | command |
 |---|---|---|---|
 """
 TAIL = """
-Figures that take longer have pages of their own, each with its date and command: the error of the
-latency model in [model.md](model.md), how exact generated kernels are in
-[precision.md](precision.md),
-speed beside NumPy in [the README of nki-beta2](../packages/interpreter_beta2/README.md), public
-kernels in [corpus.md](corpus.md) and [generator.md](generator.md).
+More on pages of their own: the error of the latency model in [model.md](model.md), how exact
+generated kernels are in [precision.md](precision.md), speed beside NumPy in
+[the README of nki-beta2](../packages/interpreter_beta2/README.md), public kernels in
+[corpus.md](corpus.md) and [generator.md](generator.md), searches in [search.md](search.md).
 """
 COUNTS = """\
 from neuroncore.instructions import INSTRUCTIONS
@@ -49,14 +51,23 @@ print(len(INSTRUCTIONS), len(all_rules()))
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A row of the table."""
+    """A row of the table; measured today unless it has a day."""
 
     name: str
     value: str
     command: str
+    day: str = ""
 
-    def row(self, day: str) -> str:
+    def row(self) -> str:
+        day = self.day or date.today().isoformat()
         return f"| {self.name} | {self.value} | {day} | `{self.command}` |"
+
+
+RECORDED = (
+    Figure("malformed inputs in process without a message", "2 of 100,000, mended since",
+           "pytest -m thorough tests/hardening/test_malformed_inputs.py -k many", "2026-11-28"),
+)  # fmt: skip
+"""Figures of runs of many minutes that write no page; a run changes them here."""
 
 
 def figures() -> Iterator[Figure]:
@@ -75,6 +86,15 @@ def figures() -> Iterator[Figure]:
     words = shlex.split(command)
     last = _output("python", "-m", *words).strip().splitlines()[-1]
     yield Figure("tests", last.split()[0], command)
+    mutations = tomllib.loads((ROOT / "tests/hardening/mutations.toml").read_text("utf-8"))
+    yield Figure(
+        "mutations that tests must notice", str(len(mutations["mutation"])),
+        "pytest tests/hardening/test_mutations.py",
+    )  # fmt: skip
+    for published in published_figures.FIGURES:
+        value, day = published.found()
+        yield Figure(published.name, value, published.command, day)
+    yield from RECORDED
 
 
 def _main_job(folder: Path) -> Iterator[Figure]:
@@ -102,7 +122,7 @@ def _output(*command: str) -> str:
 
 def page() -> str:
     """The text of docs/quality.md."""
-    rows = [figure.row(date.today().isoformat()) for figure in figures()]
+    rows = [figure.row() for figure in figures()]
     return HEAD.format(cores=os.cpu_count()) + "\n".join(rows) + "\n" + TAIL
 
 
