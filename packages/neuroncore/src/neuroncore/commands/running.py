@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from neuroncore.commands.files import OutputError
 from neuroncore.commands.parser import Command, add_commands, parse
 from neuroncore.commands.tracebacks import is_of_user, report
-from neuroncore.errors import KernelError
+from neuroncore.errors import KernelError, Place
 
 INTERRUPTED = 130
 
@@ -53,14 +53,23 @@ def run_commands(
         if isinstance(mistake, KernelError):
             mistake.place = None  # of the command line, not of a program
         parser.exit(2, f"{parser.prog}: {mistake}\n")
-    except KernelError as error:
+    except Exception as error:
+        return _failed(error, caller, parser.prog, given, max_lines)
+
+
+def _failed(
+    error: Exception, caller: Place | None, command: str, given: argparse.Namespace,
+    max_lines: int | None,
+) -> int:  # fmt: skip
+    """Show what the user's program raised; raises what the command itself did."""
+    if isinstance(error, KernelError):
         if error.place == caller:
             error.place = None  # the command itself: not a line of the user's
-        sys.stderr.write(f"{parser.prog}: {_shown(error, given, max_lines)}")
-    except Exception as error:
-        if not is_of_user(error):
-            raise
+        sys.stderr.write(f"{command}: {_shown(error, given, max_lines)}")
+    elif is_of_user(error):
         report(error)
+    else:
+        raise error
     return 1
 
 
