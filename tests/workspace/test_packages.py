@@ -70,7 +70,7 @@ def test_a_package_ships_the_licence(member: Member):
 
 
 def modules_after(statement: str) -> list[str]:
-    """The names of modules that the statement adds to those of NumPy, in a fresh Python."""
+    """The modules that the statement imports beyond NumPy, in a fresh Python."""
     report = f"import numpy, sys; before = {{*sys.modules}}; {statement}; "
     report += "print(*sys.modules.keys() - before)"
     done = subprocess.run((sys.executable, "-c", report), capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""What cannot be parsed is a SyntaxError, whatever Python raises."""
+"""Source that cannot be parsed is a SyntaxError, for every exception of Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON and TOML of users: what cannot be parsed is a ValueError, whatever the reason."""
+"""JSON and TOML of users: what cannot be parsed is a ValueError, in every case."""
 
 from __future__ import annotations
 

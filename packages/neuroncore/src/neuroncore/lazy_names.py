@@ -13,7 +13,7 @@ def lazy_names(
     """The `__getattr__` and `__dir__` of a package, from module → names separated by spaces.
 
     A name must differ from every module of the package: an import of such a module would replace
-    it. `""` stands for modules of the package itself.
+    it. `""` precedes modules of the package itself.
     """
     places = {name: module for module, names in modules.items() for name in names.split()}
 

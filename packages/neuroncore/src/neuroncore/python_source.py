@@ -1,4 +1,4 @@
-"""Python source of users: what cannot be parsed is a SyntaxError, whatever the reason."""
+"""Python source of users: what cannot be parsed is a SyntaxError in every case."""
 
 from __future__ import annotations
 
