@@ -199,7 +199,14 @@ def scratched(path):
     path.write_bytes(bytes(content))
 
 
-@pytest.mark.parametrize("make", [a_text, another_database, cut_off, scratched])
+def undecodable(path):
+    """The name of a table is not UTF-8, and is in the error of SQLite."""
+    Store(path).close()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"tableproblemsproblems", b"table\xb9roblemsproblems"))
+
+
+@pytest.mark.parametrize("make", [a_text, another_database, cut_off, scratched, undecodable])
 def test_a_file_that_is_no_store_or_damaged_is_rejected_and_left_as_it_is(make, tmp_path):
     path = tmp_path / "found"
     make(path)

@@ -349,12 +349,12 @@ class TranslatedErrors:
         """Nothing to do."""
 
     def __exit__(self, _: object, wrong: BaseException | None, __: object) -> None:
-        if isinstance(wrong, sqlite3.DatabaseError):
+        if isinstance(wrong, sqlite3.DatabaseError | UnicodeDecodeError):  # of damaged texts
             code = getattr(wrong, "sqlite_errorcode", 0) & _PRIMARY
             raise _as_ours(self.path, wrong, code) from None
 
 
-def _as_ours(path: Path, wrong: sqlite3.DatabaseError, code: int) -> StoreError:
+def _as_ours(path: Path, wrong: Exception, code: int) -> StoreError:
     if code in _FULL:
         return StoreFullError(
             f"no room for more in {path}: {wrong}", hint="what was found before is kept there"
