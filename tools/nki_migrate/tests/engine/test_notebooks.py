@@ -213,7 +213,7 @@ def test_notebooks_of_other_languages_have_no_cells_for_us():
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        ("{", "not a notebook: Expecting property name"),
+        ("{", "not a notebook: line 1, column 2: expecting property name"),
         ("[]", "not a notebook of format 4"),
         ('{"worksheets": []}', "not a notebook of format 4"),
         (notebook(code(["nki", 1])), "source of cell 1 is neither a string nor a list"),
