@@ -15,6 +15,8 @@ from members import ROOT
 from tests.documentation.test_migrating_page import make_repository
 from tests.programs.texts import COPY
 
+from tokenplan.tile_ir import compiler
+
 SCHEMAS = ROOT / "docs/schemas"
 MATCHER = re.compile(r'"regexp": (".*")')
 
@@ -91,8 +93,25 @@ COMMANDS = {
     "nkigym show": ("nkigym-store.json", "nkigym", "show", "found.db"),
     "nkigym best": ("nkigym-store.json", "nkigym", "best", "found.db"),
     "tokenplan check": ("tokenplan-check.json", "tokenplan", "check", "plan.json"),
+    "tokenplan sweep": (
+        "tokenplan-sweep.json", "tokenplan", "sweep", "tiles.py:exponentials", "--set",
+        "rows=16,48,64", "--store", "tiles.db",
+    ),
     "nkigen": ("nkigen.json", "nkigen_lite", "doubling.py:double", "--spec", "f32[8,8]"),
 }  # fmt: skip
+
+
+TILES = """
+from tokenplan.tile_ir import TileKernel
+
+def exponentials(rows):
+    kernel = TileKernel("k")
+    a, b = kernel.array("a", (1024, 64)), kernel.array("b", (1024, 64))
+    with kernel.loop("k", 1024 // rows) as k:
+        kernel.store(b, (k, 0), kernel.compute("exp2", kernel.load(a, (k, 0), (rows, 64))))
+    return kernel
+"""
+"""48 rows are not a power of two: that candidate is illegal."""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -100,6 +119,9 @@ def test_the_output_of_a_command_is_as_its_schema_describes(repository, name):
     schema, module, *arguments = COMMANDS[name]
     (repository / "doubling.py").write_text("def double(x):\n    return x + x\n")
     (repository / "unwritten.py").write_text(UNWRITTEN)
+    (repository / "tiles.py").write_text(TILES)
+    if name == "tokenplan sweep" and (absent := compiler.missing("tileiras", "nvdisasm")):
+        pytest.skip(absent)
     program = ["unwritten.py"] if module == "nki_runtime" else []
 
     text = output(repository, module, *arguments, "--output-format", "json", *program)

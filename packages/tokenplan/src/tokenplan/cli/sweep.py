@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from neuroncore.commands.function import find_function, parse_name
-from neuroncore.commands.parser import at_least
+from neuroncore.commands.parser import add_output_format, at_least
 from neuroncore.executors.options import add_executor, executor_of
 from tokenplan.cli.kernels import UsageError
 from tokenplan.tile_ir import compiler
 from tokenplan.tile_ir.results import Store
-from tokenplan.tile_ir.sweep import ORDERINGS, PRELOAD, sweep
+from tokenplan.tile_ir.sweep import ORDERINGS, PRELOAD, Sweep, sweep
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,10 +34,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--most", type=at_least(1), metavar="N", help="compilations, at most")
     add_executor(parser)
     add("--order", choices=ORDERINGS, default="model", help="which are compiled first")
+    add_output_format(parser, tuple(_FORMATS))
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints the funnel and the best candidate; 1 where none was compiled."""
+    """Prints the funnel and the candidates; 1 where none was compiled."""
     absent = compiler.missing("tileiras", "nvdisasm", "cuobjdump")
     if absent:
         raise UsageError(absent)
@@ -47,19 +50,38 @@ def run(given: argparse.Namespace) -> int:
         given.order, given.most,
     )  # fmt: skip
     sys.stderr.write("".join(f"tokenplan: lost {what}\n" for what in found.funnel.lost))
-    print(found.funnel.text())
+    print(_FORMATS[given.output_format](found, store))
+    return 0
+
+
+def _text(found: Sweep, store: Store) -> str:
     best, result = found.best()
     shown = ", ".join(f"{name}={value}" for name, value in best.parameters.items())
-    print(
+    stored = store.versions()
+    versions = ", ".join(f"{count} of {name or 'others'}" for name, count in stored.items())
+    return (
+        f"{found.funnel.text()}\n"
         f"best of {len(found.evaluated)}: {shown or 'the only candidate'} "
         f"({result.registers} registers, {result.shared_bytes} bytes shared, "
         f"{result.barriers} barriers, {result.instructions} instructions), "
-        f"tileiras {result.compiler}"
+        f"tileiras {result.compiler}\n"
+        f"results in {store.path} by version of tileiras: {versions}"
     )
-    stored = store.versions()
-    shown = ", ".join(f"{count} of {name or 'others'}" for name, count in stored.items())
-    print(f"results in {given.store} by version of tileiras: {shown}")
-    return 0
+
+
+def _json(found: Sweep, store: Store) -> str:
+    """The candidates in the order in which they were evaluated, and the number of the best."""
+    rows = [
+        {"parameters": {k: repr(v) for k, v in candidate.parameters.items()},
+         "cost": None if result.error else result.cost(candidate.steps), **asdict(result)}
+        for candidate, result in found.evaluated
+    ]  # fmt: skip
+    best = found.evaluated.index(found.best())
+    document = {"funnel": asdict(found.funnel), "best": best, "candidates": rows}
+    return json.dumps({**document, "store": str(store.path)}, indent=1)
+
+
+_FORMATS = {"text": _text, "json": _json}
 
 
 def _choices(text: str) -> tuple[str, list[object]]:
