@@ -193,6 +193,15 @@ def test_written_bits_are_per_location(world, nisa, ones):
     assert bank.array.tolist() == [[1, 2, 2, 1]] * 2
 
 
+def test_written_bits_are_of_one_bank(world, nisa, ones):
+    banks = world.new((2, 1024), space="psum")
+
+    for start in (0, 0, 512):
+        nisa.nc_matmul(banks[:, start : start + 2], *ones)
+
+    assert banks.array[:, [0, 512]].tolist() == [[2, 1]] * 2
+
+
 def test_written_bits_follow_strides(world, nisa, ones):
     bank = world.new((2, 4), space="psum")
 

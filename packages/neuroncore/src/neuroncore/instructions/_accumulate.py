@@ -16,7 +16,7 @@ from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import UndefinedError
 from neuroncore.instructions._numerics import FLOAT32, reader, rounds, writer
 from neuroncore.instructions._record import Call
-from neuroncore.memory import View, elements, is_whole, written_flags
+from neuroncore.memory import View, WrittenFlags, elements, is_whole, written_flags
 
 Product = Callable[..., np.ndarray]
 Run = Callable[..., Any]
@@ -139,8 +139,13 @@ def written_part(dst: View) -> np.ndarray | bool:
     state = dst.storage.written
     if isinstance(state, bool):
         return state
-    bits = written_flags(dst.storage).elements(dst)
-    return True if bits.all() else bits if bits.any() else False
+    if dst.spec in state.filled:
+        return True
+    bits = state.elements(dst)
+    if not bits.all():
+        return bits if bits.any() else False
+    _remember(dst, state)
+    return True
 
 
 def mark_written(dst: View) -> None:
@@ -150,8 +155,18 @@ def mark_written(dst: View) -> None:
         return
     if is_whole(dst):
         storage.written = True
-    else:
-        written_flags(storage).put(dst, True)
+        return
+    flags = written_flags(storage)
+    if dst.spec not in flags.filled:
+        flags.put(dst, True)
+        _remember(dst, flags)
+
+
+def _remember(dst: View, flags: WrittenFlags) -> None:
+    """Note that all flags of dst are set, where its spec alone names it in the tensor."""
+    bytes_per_partition = dst.storage.free_elems * dst.storage.flat.itemsize
+    if dst.spec.indirect is None and bytes_per_partition <= dst.core.target.psum_bank_bytes:
+        flags.filled.add(dst.spec)
 
 
 def forgetting(call: Call, execute: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,7 +185,9 @@ def forgetting(call: Call, execute: Callable[..., Any]) -> Callable[..., Any]:
         for i in places:
             storage = views[i].storage
             if storage.written is not False:
-                written_flags(storage).put(views[i], False, chosen if i == places[0] else None)
+                flags = written_flags(storage)
+                flags.filled.clear()
+                flags.put(views[i], False, chosen if i == places[0] else None)
 
     return execute_and_forget
 

@@ -222,7 +222,7 @@ def choose(mask: np.ndarray, chosen: np.ndarray, other: Any) -> np.ndarray:
     return np.bitwise_xor(picked, rest, out=picked).view(chosen.dtype)
 
 
-FEW_ROWS = 32
+FEW = 32
 CLOSE_BYTES = 512
 BLOCK = 64
 """Columns transposed at once: with 128 partitions, two such blocks stay in the nearest cache."""
@@ -230,9 +230,9 @@ BLOCK = 64
 
 def transpose_into(out: np.ndarray, values: np.ndarray) -> None:
     """out[f, p] = values[p, f], for values (P, F) and out (F, P) of one dtype."""
+    rows, columns = values.shape
     row = values.strides[0]
-    if len(values) > FEW_ROWS and row >= CLOSE_BYTES and not row % 256:
-        rows, columns = values.shape
+    if min(rows, columns) >= FEW and row >= CLOSE_BYTES and not row % 256:
         padded = np.empty((rows, columns + 64 // (4 * values.itemsize)), values.dtype)[:, :columns]
         padded[...] = values
         values = padded

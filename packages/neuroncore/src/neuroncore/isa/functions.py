@@ -10,6 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from enum import Enum
 from typing import Any
 
 from neuroncore.errors import KernelError, SignatureError
@@ -175,7 +176,9 @@ def _key(record: Instruction, signature: Signature) -> Iterator[str]:
     for p in signature.params:
         operand = record.operands.get(p.field)
         if operand is None:
-            if p.name != "name":
+            if isinstance(p.default, (bool, Enum)):
+                yield p.name  # a list is wrong there, and found so by its missing hash
+            elif p.name != "name":
                 yield f"_freeze({p.name}) if {p.name}.__class__ is list else {p.name}"
         elif not operand.tile:
             yield f"{p.name}.__class__"

@@ -11,6 +11,7 @@ from neuroncore.memory.dynamic import resolve_scalar
 from neuroncore.memory.indirection import named_elements
 from neuroncore.memory.storage import Storage, StridedView
 from neuroncore.memory.window import bytes_before
+from neuroncore.spec import Spec
 
 
 class Shadow:
@@ -19,10 +20,11 @@ class Shadow:
     `entries` has one of `fill` for every `unit` bytes; a view addresses the entries of its bytes.
     """
 
-    __slots__ = ("entries", "unit")
+    __slots__ = ("entries", "filled", "unit")
 
     def __init__(self, unit: int, count: int, fill: Any, kind: Any = np.bool_) -> None:
         self.unit = unit
+        self.filled: set[Spec] = set()
         self.entries = np.full(count, fill, kind) if fill else np.zeros(count, kind)
 
     @classmethod

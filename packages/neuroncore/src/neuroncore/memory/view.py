@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -25,6 +26,7 @@ from neuroncore.spec import Spec, as_dtype
 from nki_dtypes import DType
 
 _Slices = tuple[slice, ...]
+_start, _new = attrgetter("start"), object.__new__
 _PSUM = MemorySpace.psum  # looking a member up in its Enum costs 60 ns
 
 
@@ -84,43 +86,50 @@ class View(ReshapedView):
     # -- views of it ------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> View:
-        spec = self.spec
-        if spec.fresh or not self.core.computes:
-            return self._unwritten(key)
-        if not spec.sliceable or key.__class__ is not tuple or len(key) != len(spec.shape):
-            return self._index(key)
+        spec, core = self.spec, self.core
+        if (
+            not (spec.sliceable and core.computes)
+            or type(key) is not tuple  # type() costs 15 ns, __class__ 30
+            or len(key) != len(spec.shape)
+        ):
+            return self._otherwise(key)
         for item, size in zip(key, spec.shape):  # noqa: B905 - same length; strict costs 60 ns
-            if item.__class__ is not slice or item.step is not None:
+            if type(item) is not slice or item.step is not None:
                 return pick(self, key)
             start, stop = item.start, item.stop
             if start is not None or stop is not None:
                 if start is None:
                     start = 0
-                elif start.__class__ is not int:
+                elif type(start) is not int:
                     return index(self, key)
                 if stop is None:
                     stop = size
-                elif stop.__class__ is not int:
+                elif type(stop) is not int:
                     return index(self, key)
                 if not 0 <= start < stop <= size:
                     return index(self, key)
-        array = self.array[key]
+        view = _new(type(self))  # `seen`, whose call would cost 200 ns
+        view.array = array = self.array[key]
         memo: tuple[Any, ...] = (array.shape, key[0].start)
         if spec.space is _PSUM:  # where in its bank the slice begins counts too
-            memo = (array.shape, *[item.start for item in key])
+            memo = (array.shape, *map(_start, key))
         child = spec.slices.get(memo)
         if child is None:
             child = spec.slices[memo] = self._slice_spec(array, key)
-        return self.seen(array, child)
+        view.spec, view.storage, view.core, view.dynamic = child, self.storage, core, None
+        return view
 
-    def _unwritten(self, key: Any) -> View:
-        """`self[key]` of a tensor that nothing has written, or where nothing is computed."""
+    def _otherwise(self, key: Any) -> View:
+        """`self[key]` of an unusual key, of a tensor that nothing has written or that an index
+        moves, or where nothing is computed.
+        """
         spec = self.spec
-        if spec.fresh:
-            if self.whole_is_fresh and self.core.computes and _is_everything(key, spec.shape):
-                return self.seen(self.array, spec)  # an instruction that writes it needs no poison
-            self.initialize()
-        return self[key] if self.core.computes else self._cut(key)
+        if not spec.fresh:
+            return self._index(key) if self.core.computes else self._cut(key)
+        if self.whole_is_fresh and self.core.computes and _is_everything(key, spec.shape):
+            return self.seen(self.array, spec)  # an instruction that writes it needs no poison
+        self.initialize()
+        return self[key]
 
     def _cut(self, key: Any) -> View:
         """`self[key]` where nothing is computed: what a key gives of an array is found once.
