@@ -47,8 +47,9 @@ class Transpositions(Detector):
         data = event.views["data"]
         if data.storage.fresh:
             return  # nothing was written: the memory check reports it
-        spreads = ~np.isfinite(data.array.astype(np.float32))
-        if spreads.any():
+        values = data.array.astype(np.float32, copy=False)
+        if not np.isfinite([values.min(), values.max()]).all():
+            spreads = ~np.isfinite(values)
             count = int(np.count_nonzero(spreads))
             rows = spreads.reshape(len(spreads), -1).any(axis=0)
             dst = event.views["dst"]
