@@ -2,6 +2,7 @@
 
 import math
 import operator
+from contextlib import contextmanager
 
 import ml_dtypes
 import numpy as np
@@ -13,6 +14,16 @@ from neuroncore.options import Options
 from nki_beta1 import nisa, nl
 
 ulp = 2.0**-23
+
+
+@contextmanager
+def under(**options):
+    token = CURRENT.set(Choice("beta1", "0.1", "trn2", Options(**options)))
+    try:
+        yield
+    finally:
+        CURRENT.reset(token)
+
 
 ERF = np.vectorize(math.erf)
 
@@ -329,7 +340,7 @@ def test_bitwise_rows_are_not_converted(evaluate):
         (lambda t: nl.sum(t, axis=0), KernelError, "not the trailing free axes"),
         (lambda t: nl.exp(t, foo=3), UnsupportedError, "nl.exp has no parameter 'foo' here"),
         (lambda t: nl.mean(t, axis=1, mask=(nl.arange(8)[:, None] < 3)), UnsupportedError,
-         "nl.mean with a mask is not modelled yet"),
+         "nl.mean with a mask is not modelled"),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_explained(use, error, text, evaluate):
@@ -347,15 +358,31 @@ def test_a_quotient_of_integers_keeps_its_fraction_unless_told_otherwise(
     evaluate, option, expected
 ):
     x = np.array([[7, -7, 4]], np.int32)
-    choice = Choice("beta1", "0.1", "trn2", Options(integer_quotient=option))
-    token = CURRENT.set(choice)
-    try:
+    with under(integer_quotient=option):
         result = evaluate(lambda t: t / 2, x)
-    finally:
-        CURRENT.reset(token)
 
     np.testing.assert_array_equal(result, expected)
     assert result.dtype == (np.float32 if option == "float" else np.int32)
+
+
+@pytest.mark.parametrize(("option", "divisor"), [("selected", 5), ("all", 12)])
+def test_a_mean_under_a_mask_divides_as_an_option_says(evaluate, option, divisor):
+    x = np.arange(96, dtype=np.float32).reshape(8, 12)
+    _, column = nl.mgrid[0:8, 0:12]
+    with under(masked_mean=option):
+        result = evaluate(lambda t: nl.mean(t, axis=1, mask=column < 5, keepdims=True), x)
+
+    expected = x[:, :5].sum(axis=1, keepdims=True, dtype=np.float64) / divisor
+    np.testing.assert_array_equal(result, expected.astype(np.float32))
+
+
+def test_a_mean_of_rows_of_different_lengths_is_an_error(evaluate):
+    row, column = nl.mgrid[0:8, 0:12]
+    with (
+        under(masked_mean="selected"),
+        pytest.raises(UnsupportedError, match="with different numbers"),
+    ):
+        evaluate(lambda t: nl.mean(t, axis=1, mask=column <= row), np.ones((8, 12), np.float32))
 
 
 BESIDE_A_NUMBER = {

@@ -120,6 +120,11 @@ class Options:
     own kernels (nki-samples, resize_nearest) need the fraction. "float": float32; "promoted": the
     integer type, rounded to nearest."""
 
+    masked_mean: Literal["reject", "selected", "all"] = "reject"
+    """By what 0.1's nl.mean divides under a mask: no document says whether elements that the mask
+    leaves out count. "selected": by the elements that it selects, the same number in each row;
+    "all": by the sizes of the axes; "reject": an error, as either may be wrong."""
+
     matmul_reads_psum: Literal["reject", "copy"] = "reject"
     """0.1's nc_matmul of a tile in PSUM, such as the result of nc_transpose: documents want both
     operands in SBUF, and public kernels that say they ran on a device leave the copy to the

@@ -99,20 +99,24 @@ nl_function(_all, "all")
 
 @nl_function
 def mean(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Any:
-    """The mean over free axes: summed and divided in float32, rounded once. No mask."""
-    return _mean("mean", x, axis, x.dtype if dtype is None else dtype, mask, keepdims)
+    """The mean over free axes: summed and divided in float32, rounded once.
 
-
-def _mean(name: str, x: Any, axis: Any, kind: Any, mask: Any, keepdims: bool) -> Any:
-    total = reduce_axes("add", x, axis, float32, _unmasked(name, mask), keepdims, name=name)
-    return elementwise.scalar_op(total, "divide", float(_count(x, axis)), kind)
+    Options.masked_mean: what it divides by under a mask.
+    """
+    count = _count(x, axis, mask)
+    total = reduce_axes("add", x, axis, float32, mask, keepdims, name="mean")
+    return elementwise.scalar_op(total, "divide", float(count), x.dtype if dtype is None else dtype)
 
 
 @nl_function
 def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None) -> Any:
     """The population variance over free axes, which are kept with extent 1."""
     kind = x.dtype if dtype is None else dtype
-    center = _mean("var", x, axis, float32, mask, keepdims=True)
+    if mask is not None and mask is not True:
+        raise _masked(
+            "var", "whether masked elements count in n is not documented: use nl.sum and divide"
+        )
+    center = mean(x, axis, dtype=float32, keepdims=True)
     squares = elementwise.unary("square", elementwise.binary("subtract", x, center, float32))
     return mean(squares, axis, dtype=kind, keepdims=True)
 
@@ -194,15 +198,22 @@ def all_reduce(
     return elementwise.copy(x, dtype, mask)
 
 
-def _unmasked(what: str, mask: Any) -> Any:
-    if mask is None or mask is True:
-        return None
-    raise UnsupportedError(
-        f"nl.{what} with a mask is not modelled yet",
-        hint="whether masked elements count in n is not documented: use nl.sum and divide",
+def _masked(what: str, hint: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"nl.{what} with a mask is not modelled",
+        hint=hint,
         operand="mask",
     )
 
 
-def _count(x: View, axis: Any) -> int:
-    return prod(x.shape[a] for a in _listed(axis))
+def _count(x: View, axis: Any, mask: Any) -> int:
+    """How many elements a mean divides by, as Options.masked_mean says of a mask."""
+    region = region_of(mask, x.shape)
+    counted = core_of("mean").options.masked_mean
+    if region is None or counted == "all":
+        return prod(x.shape[a] for a in _listed(axis))
+    if counted == "reject":
+        raise _masked("mean", "set Options.masked_mean, or use nl.sum and divide")
+    if region.inside is not None or region.is_empty:
+        raise _masked("mean", "rows with different numbers of elements: use nl.sum and divide")
+    return prod(region.shape[a] for a in _listed(axis))

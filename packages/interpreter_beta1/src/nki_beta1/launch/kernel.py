@@ -74,6 +74,11 @@ class Kernel:
         self.writes_arguments = writes_arguments
         self._note = note
 
+    @property
+    def func(self) -> Callable[..., Any]:
+        """The function, under the name of jit's parameter."""
+        return self.function
+
     def but(self, **changes: Any) -> Kernel:
         """The same with another function, choice, grid, note, …"""
         mine: dict[str, Any] = {
