@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.enums import MemorySpace
-from neuroncore.errors import LaunchError, MemorySpaceError, UnsupportedError
+from neuroncore.errors import LaunchError, MemorySpaceError, SignatureError, UnsupportedError
 from neuroncore.instructions import KernelWarning
 from neuroncore.machine.backend import CURRENT, Choice
 from neuroncore.machine.core import NeuronCore
@@ -262,25 +262,27 @@ class _Bound(Kernel):
 def make_jit(language: Language) -> Callable[..., Any]:
     """`nki.jit` of this version."""
 
-    def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+    def jit(fn: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
         """Make a kernel of a function; usable as @nki.jit and @nki.jit(…).
 
         `platform_target` is the device that the kernel is compiled for, and an error from 0.3 on.
         Further keywords are for the compiler and change nothing here.
         """
-        _check_jit_options(language, options)
+        _check_jit_options(language, kwargs)
         if fn is None:
-            return lambda function: jit(function, **options)
+            return lambda function: jit(function, **kwargs)
         if not callable(fn):
             raise LaunchError(
-                f"nki.jit of a {type(fn).__name__}",
-                expected="a function, or options by name",
-                got=repr(fn),
-                rule=f"NKI {language.choice.nki}: nki.jit",
-            )
-        return fn if isinstance(fn, Kernel) else Kernel(fn, _target_of(language, options))
+                f"nki.jit of a {type(fn).__name__}", expected="a function, or options by name",
+                got=repr(fn), rule=f"NKI {language.choice.nki}: nki.jit",
+            )  # fmt: skip
+        return fn if isinstance(fn, Kernel) else Kernel(fn, _target_of(language, kwargs))
 
-    return jit
+    def of_func(func: Callable[..., Any] | None = None, mode: str = "auto", **kwargs: Any) -> Any:
+        return jit(func, **(kwargs if mode == "auto" else {"mode": mode} | kwargs))
+
+    of_func.__name__, of_func.__doc__ = "jit", jit.__doc__
+    return of_func if language.version <= (0, 3) else jit
 
 
 def make_traced_jit(language: Language) -> Callable[..., Any]:
@@ -321,12 +323,15 @@ def _check_jit_options(language: Language, options: dict[str, Any]) -> None:
         if name == "platform_target" and language.version >= (0, 3):
             raise UnsupportedError(
                 f"nki.jit({name}={value!r}) is an error from 0.3 on",
-                expected="nki.jit without a target",
-                got=f"{name}={value!r}",
+                expected="nki.jit without a target", got=f"{name}={value!r}", operand=name,
                 hint="choose the target with NEURON_PLATFORM_TARGET_OVERRIDE or use(target=…)",
-                operand=name,
                 rule=f"NKI {language.choice.nki}: nki.jit",
-            )
+            )  # fmt: skip
+        if name == "func":
+            raise SignatureError(
+                "nki.jit has no parameter func from 0.4 on", expected="nki.jit(fn)", got="func=",
+                hint="give the function by position", operand=name, rule=rule,
+            )  # fmt: skip
         if name != "platform_target":
             note_without_effect(f"nki.jit({name}={value!r})", _WITHOUT_EFFECT, rule)
 

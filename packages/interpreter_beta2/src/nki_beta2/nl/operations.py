@@ -132,6 +132,12 @@ class Operation:
             rule="NKI: nki.language, tile functions (0.3 and later)",
         )
 
+    def __copy__(self) -> Operation:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Operation:
+        return self
+
     def __repr__(self) -> str:
         return f"nl.{self.__name__}"
 

@@ -182,7 +182,7 @@ class Binding:
                 return value.spec.initialized
         elif value is None and operand.optional:
             return None
-        elif operand.number and isinstance(value, (int, float, np.number)):
+        elif operand.number and isinstance(value, (int, float, np.number, np.bool_)):
             return type(value)
         raise SignatureError(
             f"{field} cannot be a {type(value).__name__}",

@@ -8,7 +8,7 @@ read-only: one would not see what is written to the other.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -41,6 +41,11 @@ class _Argument:
             self.original[...] = to_numpy(self.view).astype(self.original.dtype, copy=False)
 
 
+def rebuilt(value: Any, elements: Iterable[Any]) -> Any:
+    """A tuple, named tuple or list like `value` of other elements."""
+    return getattr(type(value), "_make", type(value))(elements)
+
+
 class Arguments:
     """The arguments of one launch."""
 
@@ -55,8 +60,10 @@ class Arguments:
             if isinstance(value, np.ma.MaskedArray):
                 raise _masked(value, name)
             return self._tensor_of(value, mutable and value.flags.writeable, name)
-        if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
-            return type(value)(self.adopt(v, mutable) for v in value)
+        if isinstance(value, (tuple, list)) and (
+            type(value) in (tuple, list) or hasattr(value, "_make")
+        ):
+            return rebuilt(value, (self.adopt(v, mutable) for v in value))
         if type(value) is dict:
             return {k: self.adopt(v, mutable) for k, v in value.items()}
         return value

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.errors import KernelError, LaunchError, SignatureError
-from neuroncore.machine.arguments import Arguments, to_numpy
+from neuroncore.machine.arguments import Arguments, rebuilt, to_numpy
 from neuroncore.machine.core import NeuronCore
 from neuroncore.machine.garbage_collection import fewer_collections
 from neuroncore.machine.program_scheduler import ProgramScheduler
@@ -273,7 +273,7 @@ def export(value: Any, check: Callable[[View], None] = lambda view: None) -> Any
         check(value)
         return to_numpy(value)
     if isinstance(value, (tuple, list)):
-        return type(value)(export(v, check) for v in value)
+        return rebuilt(value, (export(v, check) for v in value))
     if isinstance(value, dict):
         return {k: export(v, check) for k, v in value.items()}
     return value
