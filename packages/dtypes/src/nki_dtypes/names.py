@@ -47,8 +47,8 @@ _MODULES = frozenset(
 
 _USE_INSTEAD: dict[str, str] = {
     "float64": "NKI has no 64-bit types: use float32, e.g. array.astype(np.float32)",
-    "int64": "NKI tensors have no 64-bit types: use int32, after checking that the values fit",
-    "uint64": "NKI tensors have no 64-bit types: use uint32, after checking that the values fit",
+    "int64": "NKI 0.7 is the first with 64-bit integers: use int32 where the values fit",
+    "uint64": "NKI 0.7 is the first with 64-bit integers: use uint32 where the values fit",
     "complex64": "NKI has no complex numbers: keep real and imaginary parts in two float32 tensors",
     "i8": "i8 is int64 to NumPy and int8 to compilers: write int8 (NKI has no 64-bit types)",
     "u8": "u8 is uint64 to NumPy and uint8 to compilers: write uint8 (NKI has no 64-bit types)",
