@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise, product
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -416,6 +417,43 @@ def _changed_defaults(name: str, one: str, other: str) -> list[tuple[str, Any, A
         and record.attrs[p.field].convert(fields[p.field])
         != record.attrs[p.field].convert(p.default)
     ]
+
+
+READ_BY_RUN = {
+    "memset": "a fraction for an integer tile: cast up to 0.2, an error from 0.3 on",
+}
+"""Records whose results are the same in every version that accepts the call."""
+
+
+def test_every_instruction_whose_record_computes_by_version_is_a_row():
+    named = {f for change in CHANGES.values() for f in change.functions}
+    by_version = {
+        name
+        for name, record in INSTRUCTIONS.items()
+        if any(reads_version(f, set()) for f in (record.run, record.engine_of, record.chooses))
+    }
+
+    assert {f"nisa.{name}" for name in by_version - READ_BY_RUN.keys()} <= named
+    assert by_version >= {"quantize_mx", "nc_match_replace8", "topk", "tensor_reduce"}
+
+
+def reads_version(function: Any, seen: set[Any]) -> bool:
+    """Whether a function of a record, or one that it calls there, reads the version of the call."""
+    if not isinstance(function, FunctionType) or function in seen:
+        return False
+    seen.add(function)
+    held = [cell.cell_contents for cell in function.__closure__ or ()]
+    codes = [function.__code__]
+    for code in codes:
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        held += [function.__globals__.get(name) for name in code.co_names]
+    if any("version" in code.co_names for code in codes):
+        return True
+    own = (f for f in held if getattr(f, "__module__", "").startswith(RECORDS))
+    return any(reads_version(f, seen) for f in own)
+
+
+RECORDS = "neuroncore.instructions."
 
 
 NL_KERNEL = """\
