@@ -4,6 +4,7 @@ python -m benchmarks.model
 python -m benchmarks.model --section 2 4 --mode as_written
 python -m benchmarks.model --write docs/model.md
 python -m benchmarks.model fit
+python -m benchmarks.model coverage python -m pytest tests/examples
 python -m benchmarks.model --speed
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+from benchmarks.model.coverage import coverage_lines
 from benchmarks.model.fit import fit_lines
 from benchmarks.model.from_kernel import kernel_lines
 from benchmarks.model.latency import latency_lines
@@ -39,12 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = parser().parse_args(argv)
     points = [p for p in all_points() if not asked.section or p.section in asked.section]
     model = Model(mode=asked.mode)
-    if asked.action == "fit":
-        for line in fit_lines(points):
-            print(line, flush=True)
-        return 0
-    if asked.speed:
-        for line in chain(speed_lines(model, points), latency_lines(), kernel_lines()):
+    if (lines := _other_lines(asked, points, model)) is not None:
+        for line in lines:
             print(line, flush=True)
         return 0
     predictions = []
@@ -58,6 +56,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         old = asked.write.read_text(encoding="utf-8") if asked.write.exists() else ""
         asked.write.write_text(with_table(old, markdown(predictions, lines)), encoding="utf-8")
     return 0
+
+
+def _other_lines(
+    asked: argparse.Namespace, points: Sequence[Point], model: Model
+) -> Iterator[str] | None:
+    """What is printed instead of the comparison, if something is."""
+    if asked.action == "fit":
+        return fit_lines(points)
+    if asked.action == "coverage":
+        return coverage_lines(asked.command)
+    if asked.speed:
+        return chain(speed_lines(model, points), latency_lines(), kernel_lines())
+    return None
 
 
 def explicit(points: Sequence[Point]) -> list[Point]:
@@ -94,8 +105,12 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         "python -m benchmarks.model", description="The timeline against published times."
     )
-    made.add_argument("action", nargs="?", choices=("compare", "fit"), default="compare",
-                      help="fit: the free constants, and errors of left-out points")  # fmt: skip
+    made.add_argument("action", nargs="?", choices=("compare", "fit", "coverage"),
+                      default="compare",
+                      help="fit: the free constants, and errors of left-out points; coverage: "
+                      "estimates of every kernel that a command launches")  # fmt: skip
+    made.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND ...",
+                      help="of coverage")  # fmt: skip
     made.add_argument("--section", type=int, nargs="+", choices=(1, 2, 3, 4, 5, 6, 7, 10))
     made.add_argument("--mode", choices=("as_written", "device"), default="device",
                       help="of times of whole programs (default: device)")  # fmt: skip

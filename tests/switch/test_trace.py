@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from neuroncore import timeline
 from neuroncore.commands.files import write_whole
+from neuroncore.machine.observe import watched_by
 from nki_runtime import estimate, program_of, use
+from nki_runtime.trace import LaunchRecorder
 from nki_runtime.trace.perfetto import write_trace
 from nki_runtime.trace.svg import write_svg
 
@@ -381,3 +384,13 @@ def test_a_full_disk_is_a_message_and_exit_code_2(run, option):
 
     message = f"nki-run: {option} /dev/full: No space left on device\n"
     assert (done.returncode, done.stderr) == (2, message)
+
+
+def test_each_core_of_a_launch_is_in_the_trace():
+    recorder, arrays = LaunchRecorder(), [np.ones((300, 64), np.float32)]
+    with use(nki="0.6"), watched_by(recorder):
+        kernel = runpy.run_path(str(FOLDER / "time_kernels.py"))["rows_doubled"]
+        kernel[2](*arrays)
+        found, whole = recorder.timelines(), estimate(kernel[2], *arrays, mode="as_written")
+
+    assert [timeline.total_ns for timeline in found] == [whole.total_ns] * 2

@@ -140,7 +140,8 @@ def _pytest(
 
 def child_environment(checkout: Path) -> dict[str, str]:
     """What a process needs to import the library, its harness and the stand-ins."""
-    search = (CHILD, checkout / "src", checkout)
+    inherited = filter(None, [os.environ.get("PYTHONPATH")])
+    search = (CHILD, checkout / "src", checkout, *inherited)
     return {
         **ONE_THREAD,
         **SEED,

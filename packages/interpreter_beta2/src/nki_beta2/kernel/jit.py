@@ -196,6 +196,7 @@ class Kernel:
                 kwargs,
                 programs=[(i,) for i in range(self.lnc or 1)],
                 grid=() if self.lnc is None else (self.lnc,),
+                cores=self.lnc or 1,
                 check_result=functools.partial(_check_result, language, self.__name__),
             )
         finally:

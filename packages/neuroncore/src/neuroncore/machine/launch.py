@@ -61,6 +61,8 @@ class Launch:
     """The program itself, for what is in no device loop."""
     scheduler: ProgramScheduler | None = None
     """How its programs wait for each other."""
+    cores: int = 1
+    """How many cores its programs run on at once."""
     kernel_globals: dict[str, Any] | None = None
     """The global names of the kernel's function that called an instruction last."""
     turns: dict[Place | None, dict[tuple[int, ...], list[int]]] = field(default_factory=dict)
@@ -89,7 +91,7 @@ class Launch:
         """The same launch for a program that runs while another waits."""
         return Launch(
             self.core, self.body, self.grid, program, self.shared, scheduler=self.scheduler,
-            copied_arguments=self.copied_arguments, turns=self.turns,
+            cores=self.cores, copied_arguments=self.copied_arguments, turns=self.turns,
         )  # fmt: skip
 
     def meet(self, pipe: Hashable, offer: Any, what: str) -> Any:
@@ -152,11 +154,14 @@ def execute(
     *,
     programs: Sequence[tuple[int, ...]] = ((0,),),
     grid: tuple[int, ...] = (1,),
+    cores: int = 1,
     is_mutable: Callable[[str | int], bool] = lambda parameter: True,
     check_result: Callable[[View], None] = lambda view: None,
     explain: Callable[[Exception], KernelError | None] | None = None,
 ) -> Any:
     """Run `body` once per program of the grid and give its results as NumPy arrays.
+
+    With several `cores`, each program is what one of them does.
 
     NumPy arrays among the arguments (also inside tuples, lists and dicts) become HBM tensors over
     the same memory, so that writes land in the caller's array. `is_mutable` says whether the kernel
@@ -169,7 +174,7 @@ def execute(
     given = Arguments(core)
     ready_args = [given.adopt(a, is_mutable(i)) for i, a in enumerate(args)]
     ready_kwargs = {k: given.adopt(v, is_mutable(k), k) for k, v in kwargs.items()}
-    launch = Launch(core, body, grid, copied_arguments=given.protect())
+    launch = Launch(core, body, grid, cores=cores, copied_arguments=given.protect())
 
     def run(number: int, beside: bool) -> Any:
         mine = launch.beside(programs[number]) if beside else launch

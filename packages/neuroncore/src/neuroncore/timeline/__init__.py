@@ -2,7 +2,7 @@
 
 from neuroncore.timeline.compilation.toolchain import TRANSFORMATIONS, Transformation
 from neuroncore.timeline.dependences.order import Gate, Order
-from neuroncore.timeline.estimate import estimate, latency_ns
+from neuroncore.timeline.estimate import estimate, latency_ns, reject_illegal
 from neuroncore.timeline.model.bars import CAUSES
 from neuroncore.timeline.model.clock import ticks_per_ns
 from neuroncore.timeline.model.constants import Constants, constants, machine
@@ -38,6 +38,7 @@ __all__ = [
     "profile_of",
     "read_constants",
     "refit",
+    "reject_illegal",
     "replay",
     "rules",
     "ticks_per_ns",

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from neuroncore.errors import AttributeValueError
+from neuroncore.errors import AttributeValueError, CapacityError, ProgramError
 from neuroncore.machine.core import NeuronCore
 from neuroncore.machine.garbage_collection import no_collection
+from neuroncore.options import Options
 from neuroncore.program import Program, check
 from neuroncore.program.verification.findings import need_program, raise_findings
 from neuroncore.timeline.compilation.call_demands import Described
@@ -73,6 +74,19 @@ def estimate(
     values = (constants or published()).at(program.target)
     applied = in_force(program, without) if mode == DEVICE else ()
     return _played(program, mode, values, skip_periods, order, applied)
+
+
+def reject_illegal(program: Program, options: Options | None) -> None:
+    """Raises ProgramError with what is wrong with the program; one that does not fit has a time.
+
+    The values of tensors are not known.
+    """
+    try:
+        check(program, options, content=False)
+    except ProgramError as wrong:
+        others = [e for e in wrong.errors if not isinstance(e, CapacityError)]
+        if others:
+            raise
 
 
 def latency_ns(program: Program, *, verified: bool = False) -> float:

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from neuroncore.errors import (
-    CapacityError,
     KernelError,
     LaunchError,
-    ProgramError,
     UnsupportedError,
     ValuesNeededError,
 )
@@ -27,7 +25,7 @@ from neuroncore.options import Options
 from neuroncore.program import Call, CoreRecorder, Loop, Program, Recorder, Statement, check
 from neuroncore.spec import as_dtype
 from neuroncore.targets import resolve_target
-from neuroncore.timeline import Constants, Timeline
+from neuroncore.timeline import Constants, Timeline, reject_illegal
 from neuroncore.timeline import constants as published
 from neuroncore.timeline import estimate as play
 from nki_runtime.execution.arrays import Conversion
@@ -129,19 +127,6 @@ def _recorded(
     for program in programs:
         reject_shared_memory(program, named)
     return [(p, recorder.options) for p, recorder in zip(programs, recorders, strict=True)]
-
-
-def reject_illegal(program: Program, options: Options | None) -> None:
-    """Raises ProgramError with what is wrong with the program; one that does not fit has a time.
-
-    The values of tensors are not known.
-    """
-    try:
-        check(program, options, content=False)
-    except ProgramError as wrong:
-        others = [e for e in wrong.errors if not isinstance(e, CapacityError)]
-        if others:
-            raise
 
 
 def _runner(kernel: Any, target: str | None) -> Callable[..., Any]:

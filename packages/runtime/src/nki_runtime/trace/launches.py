@@ -7,17 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from neuroncore.errors import KernelError
+from neuroncore.machine.launch import running
 from neuroncore.machine.observe import Watcher
 from neuroncore.memory import Storage
-from neuroncore.program import Program, Recorder, check
-from neuroncore.timeline import Constants, Timeline, estimate
+from neuroncore.program import CoreRecorder, Program, Recorder
+from neuroncore.timeline import Constants, Timeline, constants, estimate, reject_illegal
 
 MOST_BARS = 500_000
 """Micro-ops of a kernel up to which every one is played; beyond, carried periods are marked."""
 
 
 class LaunchRecorder(Watcher):
-    """The kernels of a run as programs, and the errors of kernels that no program expresses.
+    """The kernels of a run as programs, one per core, and the errors of kernels that no program
+    expresses.
 
     Kernels run as without it.
     """
@@ -25,6 +27,8 @@ class LaunchRecorder(Watcher):
     def __init__(self) -> None:
         self._now = _Launch()
         self.programs: list[Program] = []
+        self.cores: dict[int, int] = {}
+        """By id of a program of several cores: how many."""
         self.left_out: list[KernelError] = []
         self.constants: Constants | None = None
         """What estimates are made with; None: costs.json."""
@@ -36,37 +40,40 @@ class LaunchRecorder(Watcher):
     def allocated(self, storage: Storage) -> None:
         if not storage.fresh:
             self._now.adopted.append(storage)
-        if self._now.recorder is not None:
-            self._now.recorder.allocated(storage)
+        for recorder in self._now.recorders:
+            recorder.allocated(storage)
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        recorder = self._now.recorder = Recorder(for_time=True)
-        for storage in self._now.adopted:  # the arguments, before the launch was known
-            recorder.allocated(storage)
+        self._now.recorders = _recorders()
+        for recorder in self._now.recorders:
+            for storage in self._now.adopted:  # the arguments, before the launch was known
+                recorder.allocated(storage)
+            recorder.launched(args, kwargs)
         self._now.adopted.clear()
-        recorder.launched(args, kwargs)
 
     def returned(self, value: Any) -> None:
-        if self._now.recorder is not None:
-            self._guarded(self._now.recorder.returned, value)
+        for recorder in self._now.recorders:
+            self._guarded(recorder.returned, value)
 
     def ended(self, value: Any) -> None:
-        recorder, self._now.recorder = self._now.recorder, None
+        recorders, self._now.recorders = self._now.recorders, []
         self._now.adopted.clear()
-        if recorder is not None:
-            self._guarded(self._add, recorder)
+        for recorder in recorders:
+            self._guarded(self._add, recorder, len(recorders))
 
-    def _add(self, recorder: Recorder) -> None:
+    def _add(self, recorder: Recorder, cores: int) -> None:
         program = recorder.program()
-        check(program, recorder.options, content=False)
+        reject_illegal(program, recorder.options)
         self.programs.append(program)
+        if cores > 1:
+            self.cores[id(program)] = cores
 
-    def _guarded(self, step: Any, value: Any) -> None:
+    def _guarded(self, step: Any, *values: Any) -> None:
         """Do a step; a kernel for which it fails is left out."""
         try:
-            step(value)
+            step(*values)
         except KernelError as reason:
-            self._now.recorder = None
+            self._now.recorders = []
             self.left_out.append(reason)
 
     def timelines(self) -> list[Timeline]:
@@ -75,18 +82,27 @@ class LaunchRecorder(Watcher):
         for program in self.programs:
             known = next((t for t in found if t.program == program), None)
             try:
-                found.append(known or _estimate(program, self.constants))
+                found.append(known or self.estimated(program))
             except KernelError as reason:
                 self.left_out.append(reason)
         return found
+
+    def estimated(self, program: Program) -> Timeline:
+        """The timeline of a core, with every micro-op where they are not too many."""
+        cores = self.cores.get(id(program), 1)
+        values = (self.constants or constants()).shared_by(cores, program.target)
+        short = estimate(program, constants=values, verified=True)
+        if not short.repeats or short.num_ops > MOST_BARS:
+            return short
+        return estimate(program, constants=values, verified=True, skip_periods=False)
 
 
 def _passed_on(name: str) -> Callable[..., None]:
     """What happens in a kernel goes to the recorder of its thread, if there is one."""
 
     def method(self: LaunchRecorder, *event: Any) -> None:
-        if self._now.recorder is not None:
-            getattr(self._now.recorder, name)(*event)
+        for recorder in self._now.recorders:
+            getattr(recorder, name)(*event)
 
     return method
 
@@ -99,13 +115,13 @@ class _Launch(threading.local):
     """The kernel that a thread is running."""
 
     def __init__(self) -> None:
-        self.recorder: Recorder | None = None
+        self.recorders: list[Recorder] = []
         self.adopted: list[Storage] = []
 
 
-def _estimate(program: Program, values: Constants | None) -> Timeline:
-    """The timeline, with every micro-op where they are not too many."""
-    short = estimate(program, constants=values, verified=True)
-    if not short.repeats or short.num_ops > MOST_BARS:
-        return short
-    return estimate(program, constants=values, verified=True, skip_periods=False)
+def _recorders() -> list[Recorder]:
+    """What receives the launch that begins, by core."""
+    launch = running("a recorder")
+    if launch.cores == 1:
+        return [Recorder(for_time=True)]
+    return [CoreRecorder(launch.body, number, True) for number in range(launch.cores)]
