@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from nki_dtypes import formats
 from nki_dtypes.errors import DTypeError
@@ -40,6 +40,9 @@ from nki_dtypes.rounding import (
     wide_float16,
 )
 from nki_dtypes.tables import SMALL, Caster, by_table, from_float32_by_table
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Widener = Callable[[np.ndarray], np.ndarray]
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from neuroncore.enums import Engine
@@ -69,7 +69,7 @@ MicroOp = Pass | LoadStationary | MultiplyMoving | Transfer
 @cache
 def costs() -> dict[str, Any]:
     """The cost constants with their sources (data file costs.json)."""
-    return json.loads(files("neuroncore").joinpath("costs.json").read_text())
+    return json.loads(Path(__file__).with_name("costs.json").read_text("utf-8"))
 
 
 def constant(name: str) -> float:

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from neuroncore.enums import DgeMode, DmaEngine, Engine, MatmulPerfMode, OobMode, ReduceCmd
@@ -105,7 +105,7 @@ def instruction_names(version: str) -> tuple[str, ...]:
 def _lines() -> dict[str, list[str]]:
     """The lines of the table by name."""
     found: dict[str, list[str]] = {}
-    for line in files("neuroncore.surface").joinpath("isa.txt").read_text().splitlines():
+    for line in Path(__file__).with_name("isa.txt").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             found.setdefault(line.split(maxsplit=1)[0], []).append(line)
     return found
@@ -210,7 +210,7 @@ class MeaningChange:
 @cache
 def meaning_changes() -> tuple[MeaningChange, ...]:
     """All of them, in the order of their versions."""
-    text = files("neuroncore.surface").joinpath("changes.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("changes.toml").read_text(encoding="utf-8")
     return tuple(
         MeaningChange(
             row["id"],

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import ModuleSpec
-from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
@@ -117,6 +116,8 @@ NEURON = NeuronBackend()
 def _installed_version() -> str | None:
     if find_real("nki") is None:
         return "0.1" if find_real("neuronxcc") is not None else None
+    from importlib.metadata import PackageNotFoundError, version  # 20 ms
+
     try:
         return version("nki")
     except PackageNotFoundError:

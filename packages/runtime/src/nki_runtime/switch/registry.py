@@ -6,11 +6,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from neuroncore.machine.backend import ENTRY_POINT_GROUP, Backend
 from nki_runtime.switch.errors import BackendError, UnknownBackendError
 from nki_runtime.switch.neuron import NEURON
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 class Registry(Mapping[str, Backend]):
@@ -56,6 +59,8 @@ def loadable(registry: Mapping[str, Backend]) -> Iterator[Backend]:
 @lru_cache(maxsize=8)
 def _announced(path: tuple[str, ...]) -> dict[str, EntryPoint]:
     """Entry points by name; of two with one name, the first on `path` counts, as for imports."""
+    from importlib.metadata import entry_points  # 20 ms
+
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=ENTRY_POINT_GROUP):
         found.setdefault(point.name, point)
