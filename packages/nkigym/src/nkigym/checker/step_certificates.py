@@ -48,7 +48,7 @@ def check_step(certificate: Mapping[str, Any]) -> list[Finding]:
     try:
         claims = list(certificate["claims"])
         found = [(n, refuted(claim)) for n, claim in enumerate(claims)]
-    except (KeyError, TypeError, ValueError, AttributeError) as wrong:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as wrong:
         raise CertificateFileError(f"not a certificate of a step: {wrong!r}") from wrong
     return [Finding(n, what) for n, what in found if what]
 

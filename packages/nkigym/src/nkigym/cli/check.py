@@ -49,9 +49,8 @@ def _checked(given: argparse.Namespace) -> tuple[list[str], list[str]]:
         found = read_certificate(Path(given.file).read_text("utf-8")).findings()
         return list(map(str, found)), ["every claim about the tiles of the program holds"]
     if isinstance(data, Mapping):
-        count = len(data.get("claims", ()))
         found = check_step(data)
-        return list(map(str, found)), [f"{count} claims hold in all iterations"]
+        return list(map(str, found)), [f"{len(data['claims'])} claims hold in all iterations"]
     if data is not None:
         return _schedule(given, data)
     return _kernel(given)
