@@ -75,7 +75,7 @@ def _first(pattern: str, text: str, name: str) -> str:
         return pattern
     if (found := re.search(pattern, text)) is None:
         raise ValueError(f"no page has the figure {name}: {pattern}")
-    return " ".join(found.groups())
+    return " of ".join(found.groups())
 
 
 _DAY = r"(\d{4}-\d\d-\d\d)"
@@ -95,7 +95,7 @@ FIGURES = (
     ),
     Published(
         "kernels of the Neuron SDK that do what they must", "docs/corpus.md",
-        r"(\d+ of the \d+) kernels that Python", "2026-11-28",
+        r"(\d+) of the (\d+) kernels that Python", "2026-11-28",
         "python -m tests.corpora.sdk_examples --write docs/corpus.md",
     ),
     Published(
