@@ -87,6 +87,28 @@ def test_a_kernel_program_is_tuned_as_a_function_is(strategy):
     assert winner.report.best_ns < winner.report.root_ns
 
 
+def test_searches_from_both_starts_share_a_budget_and_the_faster_end_wins():
+    both = tune(softmax, *SOFTMAX, budget=60, start="both")
+    alone = {name: tune(softmax, *SOFTMAX, budget=30, start=name)
+             for name in ("generated", "baseline")}  # fmt: skip
+
+    fastest, slowest = sorted(alone.values(), key=lambda tuned: tuned.report.best_ns)
+    assert both.report.best_ns == fastest.report.best_ns < slowest.report.best_ns
+    assert (both.source, both.start) == (fastest.source, fastest.start)
+    assert [(name, r.best_ns) for name, r in both.beside] == [
+        (slowest.start, slowest.report.best_ns)
+    ]
+    assert both.speedup == alone["generated"].report.root_ns / both.report.best_ns
+    assert f"{slowest.start:10}" in str(both)
+
+
+def test_a_kernel_is_its_only_start_and_has_the_whole_budget():
+    winner = tune(baseline_kernel(product, *PRODUCT), budget=25, start="both")
+
+    assert winner.report.candidates == 25
+    assert winner.beside == ()
+
+
 def test_engines_that_are_left_out_are_not_used():
     kernel = baseline_kernel(product, *PRODUCT)  # copies from PSUM by VectorE or ScalarE
 

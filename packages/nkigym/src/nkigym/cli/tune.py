@@ -76,8 +76,7 @@ def headed(tuned: Tuned, named: str) -> str:
     report = tuned.report
     rows = [
         f"{MARK} from {named}: change that and tune it again.",
-        f"#   --target {tuned.root.target} --nki {tuned.root.nki} --strategy {report.strategy} "
-        f"--seed {report.seed} --budget {report.candidates}",
+        f"#   --target {tuned.root.target} --nki {tuned.root.nki} {tuned.options}",
         f"#   {report.best_ns / 1e3:,.2f} µs of {report.root_ns / 1e3:,.2f} µs, "
         f"{tuned.ratio:.2f} x what {tuned.binding} needs",
     ]
@@ -117,7 +116,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--min-depth", type=int, default=0, metavar="N", help="fewest steps of the winner")
     add("--max-depth", type=int, metavar="N", help="most steps of a candidate")
     add("--start", choices=tuple(STARTS), default="generated",
-        help="the kernel to begin with; best: the faster (default: generated)")  # fmt: skip
+        help="the kernel to begin with; best: the faster; both: half of the budget for each "
+        "(default: generated)")  # fmt: skip
     add("--compare", nargs="?", const="random,exhaustive", metavar="NAME[,NAME]",
         help="strategies that search with the same budget beside it, for their curves in the "
         "report (without names: random,exhaustive)")  # fmt: skip
@@ -161,7 +161,7 @@ def _results(given: argparse.Namespace, tuned: Tuned) -> dict[str, Any]:
     """What --report shows."""
     kernel, specs = load_kernel(given.kernel, given.spec, given.target, given.nki)
     engines = _constraints(given)["engines"]
-    task = tuning_task(kernel, specs, given.target, given.nki, engines, given.start)
+    task = tuning_task(kernel, specs, given.target, given.nki, engines, tuned.start or given.start)
     section = schedule_section(task, tuned.schedule, tuned.report.curve)
     timelines = [estimate(tuned.root), estimate(tuned.program)]
     return {"timelines": timelines, "schedules": [section], "text": ("Search", str(tuned))}

@@ -35,6 +35,11 @@ class Budget:
         parts += [f"{self.seconds:g} s"] if self.seconds < inf else []
         return " or ".join(parts) or "no limit"
 
+    def shared(self, searches: int) -> Budget:
+        """The part of each of so many searches."""
+        each = inf if self.candidates == inf else max(1, self.candidates // searches)
+        return Budget(each, self.seconds / searches)
+
     def check_below(self, limit_s: float, what: str) -> None:
         """Raises BudgetError where the budget allows as many seconds as a job, or more."""
         if limit_s <= self.seconds < inf:

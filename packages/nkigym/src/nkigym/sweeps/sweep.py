@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any, NamedTuple
@@ -206,6 +207,8 @@ class _ForwardedStore:
     path: Path
     report: Report
     problem: Problem | None = None
+    """Of the search with the fastest end."""
+    best_ns: float = inf
 
     def latencies(self, problem: str) -> dict[str, float]:
         if not self.path.exists():
@@ -214,11 +217,13 @@ class _ForwardedStore:
             return store.latencies(problem)
 
     def add(self, problem: Problem, results: Iterable[Result] = ()) -> None:
-        self.problem = problem
+        self.problem = self.problem or problem
         self.report(Results(problem, tuple(results)))
 
     def add_run(self, problem: Problem, report: Mapping[str, Any]) -> None:
         """The driver adds it, once, with the job's end."""
+        if report["best_ns"] < self.best_ns:
+            self.problem, self.best_ns = problem, report["best_ns"]
 
     def best(self, problem: str, number: int = 1) -> list[Stored]:
         return []

@@ -50,6 +50,8 @@ class TuningTask:
     """Every check of a state and of the schedule that leads to it. Raises VerificationError."""
     baseline_ns: Callable[[], float | None] = lambda: None
     """The latency of the function's baseline kernel, where there is one."""
+    start: str = ""
+    """Which kernel of a function the root is."""
 
 
 def tuning_task(
@@ -115,6 +117,7 @@ def _of_loops(asked: Problem, engines: frozenset[str] | None) -> TuningTask:
             asked.root, state, schedule, asked.smaller, asked.function
         ),
         asked.baseline_ns,
+        asked.start,
     )
 
 
@@ -142,7 +145,9 @@ class Problem:
     make: Callable[[Sequence[Any]], Program] | None = None
     specs: tuple[Any, ...] = ()
     function: Callable[..., Any] | None = None
-    """What the root was made from, where that is a NumPy function."""
+    """What the root was made from, where that is a NumPy function,"""
+    start: str = ""
+    """and which kernel of it the root is."""
 
     def baseline_ns(self) -> float | None:
         """The latency of the function's baseline kernel, where there is one."""
@@ -207,7 +212,7 @@ def problem(
 
     A kernel (`@nki.jit`) is run once on zeros, for the program that it is with these arguments.
     start: of a function, "generated" or "baseline" (the other where that kernel does not exist),
-    or "best", the faster of the two.
+    or "best", the faster of the two, which is that of "both" as well.
 
     Raises ConstraintError for a program and specs, or a program that this target or version does
     not take; what `nkigym.baseline` raises for
@@ -242,13 +247,13 @@ def _begun(
         raise ConstraintError(f"{start!r} is not a start", expected=", ".join(STARTS))
     found: list[Problem] = []
     reasons: list[KernelError] = []
-    for make in STARTS[start]:
+    for name in STARTS[start]:
         try:
-            made = partial(make, function, target, nki)
-            found.append(Problem(made(specs), made, specs, function))
+            made = partial(KERNELS[name], function, target, nki)
+            found.append(Problem(made(specs), made, specs, function, name))
         except KernelError as wrong:
             reasons.append(wrong)
-        if found and start != "best":
+        if found and start in KERNELS:
             return found[0]
     if not found:
         raise reasons[0]
@@ -271,12 +276,17 @@ def _baseline(
     return baseline_kernel(function, *specs, target=target or "trn2", nki=nki or DEFAULT_VERSION)
 
 
-STARTS: Mapping[str, tuple[Callable[..., Program], ...]] = {
-    "generated": (_generated, _baseline),
-    "baseline": (_baseline, _generated),
-    "best": (_generated, _baseline),
+KERNELS: Mapping[str, Callable[..., Program]] = {"generated": _generated, "baseline": _baseline}
+"""Kernels of a function that a search may begin with."""
+BOTH = "both"
+"""A search from each, which share the budget."""
+STARTS = {
+    "generated": ("generated", "baseline"),
+    "baseline": ("baseline", "generated"),
+    "best": ("generated", "baseline"),
+    BOTH: ("generated", "baseline"),
 }
-"""Kernels of a function that a search may begin with, by name; the first that there is."""
+"""Names of kernels, the first that there is first."""
 
 
 def _captured(kernel: Any, target: str | None, nki: str | None, specs: Sequence[Any]) -> Program:

@@ -9,11 +9,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, isclose
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from neuroncore.program import Program, emit
 from nkigym.analysis.roofline import Rooflines
-from nkigym.search import Budget, Constraints, Node, Plan, Report, Settings, parse_budget, search
+from nkigym.search import (
+    Budget,
+    Constraints,
+    Node,
+    Outcome,
+    Plan,
+    Report,
+    Settings,
+    parse_budget,
+    search,
+)
 from nkigym.search.explorer import Watcher
 from nkigym.store import (
     Problem,
@@ -25,7 +35,7 @@ from nkigym.store import (
     StoreError,
 )
 from nkigym.tiles import TileProgram
-from nkigym.tuning.task import TuningTask, tuning_task
+from nkigym.tuning.task import BOTH, STARTS, TuningTask, tuning_task
 from nkigym.tuning.verification import Check
 
 
@@ -50,7 +60,8 @@ def tune(
     `@nki.jit` kernel for arguments like `specs`.
 
     start: what the search of a function begins with: its "generated" kernel, its "baseline" kernel
-    (of these two, the other where one does not exist), or the "best", the faster of the two.
+    (of these two, the other where one does not exist), the "best", the faster of the two, or
+    "both", a search from each with half of the budget.
     budget: time ("60s") or candidates (1000). With candidates the search finds the same each time;
     with a time, `report.candidates` is the number that finds the same. Proving the winner comes on
     top. compare: strategies that search with the same budget beside it, for their curves in the
@@ -62,24 +73,19 @@ def tune(
     spent = budget if isinstance(budget, Budget) else parse_budget(str(budget))
     constraints = Constraints(min_depth, max_depth)
     plan = Plan(strategy, spent, seed, constraints, settings or Settings())
-    others = {name: Plan(name, spent, seed, constraints) for name in compare}
-    made = partial(tuning_task, function, specs, target, nki, engines, start)
-    asked = made()
+    others = [Plan(name, spent, seed, constraints) for name in compare]
+    made = partial(tuning_task, function, specs, target, nki, engines)
+    tasks: dict[str, TuningTask] = {}  # one, where a kernel is both
+    for name in STARTS[BOTH] if start == BOTH else (start,):
+        task = made(name)
+        tasks.setdefault(task.known().key, task)
+    plans = [replace(p, budget=spent.shared(len(tasks))) for p in (plan, *others)]
+    found = [_searched(task, plans[0], store, watcher) for task in tasks.values()]
+    best, *beside = sorted(found, key=lambda one: one.outcome.report.best_ns)
+    asked, outcome = best.asked, best.outcome
+    spaces = ((p, made(asked.start or start).space) for p in plans[1:])
+    compared = {p.strategy: search(space, p).report.curve for p, space in spaces}
     space = asked.space
-    if store is None:
-        outcome, kept = search(space, plan, watcher=watcher), None
-    else:
-        with _opened(store) as opened:
-            kept = _Kept(opened, asked)
-            try:
-                outcome = search(space, plan, kept.latencies, kept.found, watcher)
-            finally:
-                kept.recorder.flush()
-            _check_latency(
-                opened.path, space.latency_ns(outcome.best.state), outcome.report.best_ns
-            )
-            kept.close(outcome.report)
-    compared = {name: search(made().space, other).report.curve for name, other in others.items()}
     schedule = tuple(space.write_step(step) for step in outcome.best.schedule())
     winner = asked.kernel(outcome.best.state)
     rooflines = Rooflines(asked.root.target, asked.root.nki)
@@ -92,10 +98,38 @@ def tune(
         asked.verify_winner(outcome.best.state, schedule),
         rooflines.of(winner),
         rooflines.of(asked.root),
-        kept.recorder.trouble if kept else None,
-        kept.faster_ns if kept else None,
+        best.trouble,
+        best.stored_ns,
         asked.baseline_ns(),
+        asked.start,
+        tuple((one.asked.start, one.outcome.report) for one in beside),
     )
+
+
+class _Searched(NamedTuple):
+    """A task, what its search has found, and what its store says."""
+
+    asked: TuningTask
+    outcome: Outcome
+    trouble: StoreError | None = None
+    stored_ns: float | None = None
+
+
+def _searched(
+    asked: TuningTask, plan: Plan, store: str | Path | ResultStore | None, watcher: Watcher | None
+) -> _Searched:
+    space = asked.space
+    if store is None:
+        return _Searched(asked, search(space, plan, watcher=watcher))
+    with _opened(store) as opened:
+        kept = _Kept(opened, asked)
+        try:
+            outcome = search(space, plan, kept.latencies, kept.found, watcher)
+        finally:
+            kept.recorder.flush()
+        _check_latency(opened.path, space.latency_ns(outcome.best.state), outcome.report.best_ns)
+        kept.close(outcome.report)
+    return _Searched(asked, outcome, kept.recorder.trouble, kept.faster_ns)
 
 
 class ResultStore(Protocol):
@@ -179,6 +213,10 @@ class Tuned:
     """The latency of the store's fastest program, where it is below that of this search."""
     baseline_ns: float | None = None
     """The latency of the function's baseline kernel, where there is one."""
+    start: str = ""
+    """Which kernel of a function the root is."""
+    beside: tuple[tuple[str, Report], ...] = ()
+    """The searches from other kernels of the function, which were not faster."""
 
     @property
     def binding(self) -> str:
@@ -192,8 +230,11 @@ class Tuned:
 
     @property
     def speedup(self) -> float:
-        """How many times faster it is than the kernel it began with."""
-        return self.report.root_ns / self.report.best_ns
+        """How many times faster it is than the generated kernel, where a search began with that,
+        or than the kernel that this one began with.
+        """
+        generated = dict(self.beside).get("generated", self.report)
+        return generated.root_ns / self.report.best_ns
 
     @property
     def root_ratio(self) -> float:
@@ -207,6 +248,14 @@ class Tuned:
         """
         gap_ns = self.report.root_ns - max(self.root_rooflines.values())
         return (self.report.root_ns - self.report.best_ns) / gap_ns if gap_ns > 0 else None
+
+    @property
+    def options(self) -> str:
+        """Of the command that finds the same."""
+        report = self.report
+        begun = f" --start {self.start}" if self.start == "baseline" else ""
+        found = f"--strategy {report.strategy} --seed {report.seed} --budget {report.candidates}"
+        return found + begun
 
     def __str__(self) -> str:
         return text(self)
@@ -239,7 +288,9 @@ def _table(tuned: Tuned) -> Iterator[str]:
     report = tuned.report
     yield f"{tuned.root.name} on {tuned.root.target}, NKI {tuned.root.nki}, as written"
     yield f"{'':10}{'begun with':>16}{'best':>16}"
-    yield _row("time", report.root_ns, report.best_ns) + f"{tuned.speedup:9.2f} times as fast"
+    for name, found in (("time", report), *tuned.beside):
+        times = f"{found.root_ns / report.best_ns:9.2f} times as fast"
+        yield _row(name, found.root_ns, found.best_ns) + times
     if tuned.baseline_ns is not None:
         yield f"{'baseline':10}{tuned.baseline_ns / 1e3:13,.2f} µs"
     for name in dict.fromkeys((*tuned.rooflines, *tuned.root_rooflines)):
@@ -255,9 +306,7 @@ def _found(tuned: Tuned) -> Iterator[str]:
     yield from tuned.report.lines()
     report = tuned.report
     if report.candidates:
-        yield f"again: --strategy {report.strategy} --seed {report.seed} " + (
-            f"--budget {report.candidates}"
-        )
+        yield f"again: {tuned.options}"
     else:
         yield "the budget was spent before the first candidate: give it more"
     if tuned.stored_ns is not None:
