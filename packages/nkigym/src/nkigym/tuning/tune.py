@@ -75,16 +75,14 @@ def tune(
     plan = Plan(strategy, spent, seed, constraints, settings or Settings())
     others = [Plan(name, spent, seed, constraints) for name in compare]
     made = partial(tuning_task, function, specs, target, nki, engines)
-    tasks: dict[str, TuningTask] = {}  # one, where a kernel is both
-    for name in STARTS[BOTH] if start == BOTH else (start,):
-        task = made(name)
-        tasks.setdefault(task.known().key, task)
+    tasks = _tasks(made, start)
     plans = [replace(p, budget=spent.shared(len(tasks))) for p in (plan, *others)]
-    found = [_searched(task, plans[0], store, watcher) for task in tasks.values()]
+    found = [_searched(task, plans[0], store, watcher) for task in tasks]
     best, *beside = sorted(found, key=lambda one: one.outcome.report.best_ns)
     asked, outcome = best.asked, best.outcome
-    spaces = ((p, made(asked.start or start).space) for p in plans[1:])
-    compared = {p.strategy: search(space, p).report.curve for p, space in spaces}
+    compared = {
+        p.strategy: search(made(asked.start or start).space, p).report.curve for p in plans[1:]
+    }
     space = asked.space
     schedule = tuple(space.write_step(step) for step in outcome.best.schedule())
     winner = asked.kernel(outcome.best.state)
@@ -104,6 +102,15 @@ def tune(
         asked.start,
         tuple((one.asked.start, one.outcome.report) for one in beside),
     )
+
+
+def _tasks(made: Callable[[str], TuningTask], start: str) -> list[TuningTask]:
+    """A task for each start; one, where a kernel is both."""
+    tasks: dict[str, TuningTask] = {}
+    for name in STARTS[BOTH] if start == BOTH else (start,):
+        task = made(name)
+        tasks.setdefault(task.known().key, task)
+    return list(tasks.values())
 
 
 class _Searched(NamedTuple):
