@@ -244,7 +244,7 @@ def test_a_form_that_changes_no_value_runs(name, version):
     head, _, last = text.strip().rpartition("\n")
     source = f"{_HEAD}{_OLD if version == '0.1' else _NEW}{head}\nresult = {last.strip()}\n"
     linecache.cache[name] = len(source), None, source.splitlines(True), name
-    with use(**({"backend": "beta1"} if version == "0.1" else {"nki": version})):
+    with use("beta1" if version == "0.1" else "beta2", nki=version):
         names = {"__name__": "kernel"}
         exec(compile(source, name, "exec", dont_inherit=True), names)
 

@@ -113,9 +113,12 @@ def find_place(passed: int = 0) -> Place | None:
 
 def kernel_frame(frame: FrameType | None) -> FrameType | None:
     """The first of a frame and its callers that find_place does not pass by."""
-    while frame is not None and is_ours(frame):
+    while frame is not None:
+        ours = OURS_BY_NAME.get(frame.f_globals.get("__name__", ""))
+        if not (is_ours(frame) if ours is None else ours):
+            return frame
         frame = frame.f_back
-    return frame
+    return None
 
 
 def is_ours(frame: FrameType) -> bool:

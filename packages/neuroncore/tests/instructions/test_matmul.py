@@ -260,6 +260,17 @@ def test_whether_another_write_ends_an_accumulation_is_an_option(make_world, nis
     assert dst.array.tolist() == total
 
 
+def test_a_part_that_another_engine_wrote_starts_anew_each_time(make_world, nisa):
+    world = make_world(options=Options(psum_tracking="write"))
+    one, dst = world.tile([[1.0]]), world.new((1, 2), space="psum")
+
+    for _ in range(2):
+        nisa.nc_matmul(dst[:, 0:1], one, one)
+        nisa.nc_matmul(dst[:, 0:1], one, one)
+        assert dst.array[0, 0] == 2
+        nisa.memset(dst[:, 0:1], 5.0)
+
+
 def test_what_a_predicated_write_leaves_is_still_a_matmuls(make_world, nisa):
     world = make_world(options=Options(psum_tracking="write"))
     one, row = world.tile([[1.0]]), world.tile([[1.0, 1.0]])
