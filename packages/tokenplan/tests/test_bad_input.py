@@ -252,7 +252,7 @@ def test_every_code_has_a_page(tokenplan, code):
 
 def test_an_unknown_code_is_a_mistake_in_the_options(tokenplan):
     said = tokenplan("explain-code", "E99")
-    assert said.code == 2 and "invalid choice: 'E99'" in said.err
+    assert said.code == 2 and "'E99' is none of E1, " in said.err
 
 
 @pytest.mark.parametrize("what", [None, 3, "k", [], print, Program])

@@ -116,7 +116,7 @@ def test_a_limit_keeps_what_was_found_and_says_that_there_is_more(capsys):
         (["--tiles", "1,2,2", "--transforms", ","], "no transform"),
         (["--tiles", "1,2,2", "--limit", "0"], "'0' is not a whole number of at least 1"),
         (["--tiles", "2,1,1", "--function", "tensor_add"], "tensor_add contracts nothing"),
-        (["--tiles", "1,1,1", "--function", "conv"], "invalid choice: 'conv'"),
+        (["--tiles", "1,1,1", "--function", "conv"], "'conv' is none of "),
         ([], "--tiles"),
     ],
 )

@@ -370,7 +370,7 @@ def has_results(file):
     [
         (["--budget", "0"], "a budget that allows nothing"),
         (["--budget", "soon"], "'soon' is not a budget"),
-        (["--strategy", "luck"], "invalid choice: 'luck'"),
+        (["--strategy", "luck"], "'luck' is none of "),
     ],
 )
 def test_a_mistake_in_the_options_is_said(options, said, capsys):

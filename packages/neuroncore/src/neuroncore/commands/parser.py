@@ -38,7 +38,18 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*given, **named, formatter_class=kind, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
+        message = _CHOICE.sub(_none_of, message)
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)")
+
+
+def _none_of(found: re.Match[str]) -> str:
+    """The message of argparse in our own form, with the nearest choice."""
+    choices = [choice.strip(" '") for choice in found[2].split(",")]
+    near = did_you_mean(found[1], choices)
+    return f"{found[1]!r} is none of {', '.join(choices)}{near}"
 
 
 class _Version(argparse.Action):

@@ -1,0 +1,32 @@
+"""Mistakes in command lines, named in one form."""
+
+from __future__ import annotations
+
+import pytest
+
+from neuroncore.commands.parser import Command, add_commands, add_output_format, make_parser, parse
+
+
+def stderr_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    parser = make_parser("tool", "Does.", "")
+    commands = [Command(n, "x", add_output_format, lambda given: 0) for n in ("tune", "show")]
+    parsers = add_commands(parser, commands)
+    with pytest.raises(SystemExit, match="2"):
+        parse(parsers[words[0]], words[1:]) if words[0] in parsers else parser.parse_args(words)
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tun"], "argument COMMAND: 'tun' is none of tune, show; did you mean 'tune'?"),
+        (["moons"], "argument COMMAND: 'moons' is none of tune, show"),
+        (
+            ["tune", "--output-format", "jason"],
+            "argument --output-format: 'jason' is none of text, json; did you mean 'json'?",
+        ),
+        (["tune", "--output-fromat", "json"], "did you mean '--output-format'?"),
+    ],
+)
+def test_a_word_that_is_none_of_the_choices_is_named_with_the_nearest(words, message, capsys):
+    assert message in stderr_of(words, capsys)
