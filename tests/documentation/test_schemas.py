@@ -75,6 +75,8 @@ COMMANDS = {
         "--entry", "softmax_kernel",
     ),
     "rules": ("rules.json", "nki_migrate", "rules"),
+    "explain": ("explain.json", "nki_migrate", "explain", "NKI1101"),
+    "detect": ("detect.json", "nki_migrate", "detect", "kernels"),
     "nki-run": ("findings.json", "nki_runtime", "--check", "memory"),
     "nkigym enumerate": (
         "nkigym-enumerate.json", "nkigym", "enumerate", "--tiles", "1,2,2", "--transforms",
@@ -92,6 +94,8 @@ COMMANDS = {
     ),
     "nkigym show": ("nkigym-store.json", "nkigym", "show", "found.db"),
     "nkigym best": ("nkigym-store.json", "nkigym", "best", "found.db"),
+    "nkigym replay": ("nkigym-replay.json", "nkigym", "replay", "found.db"),
+    "tokenplan explain-code": ("tokenplan-code.json", "tokenplan", "explain-code", "W2"),
     "tokenplan check": ("tokenplan-check.json", "tokenplan", "check", "plan.json"),
     "tokenplan sweep": (
         "tokenplan-sweep.json", "tokenplan", "sweep", "tiles.py:exponentials", "--set",

@@ -222,6 +222,7 @@ def _measured(runner: Runner, measured: Sequence[Measurement]) -> str:
 def add_replay(parser: argparse.ArgumentParser) -> None:
     """Which store, which kernel."""
     _add_choice(parser)
+    parser.add_argument("--output-format", choices=("text", "json"), default="text")
 
 
 def replay(given: argparse.Namespace) -> int:
@@ -235,8 +236,11 @@ def replay(given: argparse.Namespace) -> int:
             "latency", same, f"{_us(latency_ns)}" if same else f"{_us(latency_ns)}, not as stored"
         ),
     )
-    for each in checks:
-        print(each)
+    if given.output_format == "json":
+        document = {"latency_us": latency_ns / 1e3, "checks": [asdict(each) for each in checks]}
+        print(json.dumps(document, indent=1))
+    else:
+        print(*checks, sep="\n")
     return 0 if same else 1
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from neuroncore.commands.function import NoFunctionError
-from neuroncore.commands.parser import Command, make_parser
+from neuroncore.commands.parser import Command, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.executors import ExecutorError
 from tokenplan import checker
@@ -34,10 +36,12 @@ options.
 
 def _add_code(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("code", choices=PAGES, help=f"one of {', '.join(PAGES)}", metavar="CODE")
+    add_output_format(parser)
 
 
 def _print_page(given: argparse.Namespace) -> int:
-    print(PAGES[given.code].text())
+    page = PAGES[given.code]
+    print(json.dumps(asdict(page), indent=1) if given.output_format == "json" else page.text())
     return 0
 
 

@@ -7,11 +7,12 @@ import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neuroncore.commands.parser import add_output_format
 from neuroncore.commands.suggestions import did_you_mean
 from nki_migrate.cli.inputs import read_inputs
+from nki_migrate.cli.options import add_inputs
 from nki_migrate.cli.settings import Chosen
 from nki_migrate.engine.processing import code_of
 from nki_migrate.files.sources import UnreadableSourceError, decode
@@ -24,12 +25,19 @@ if TYPE_CHECKING:
     from nki_migrate.rules import Rule
 
 
+def add_detect(parser: argparse.ArgumentParser) -> None:
+    """Which files, and how to print what is found."""
+    add_inputs(parser)
+    add_output_format(parser)
+
+
 def detect(given: argparse.Namespace) -> int:
     """One line per kernel: the NKI version it is written for, and what says so."""
     from nki_migrate.engine.version_detection import detect as detect_dialect
 
     inputs = read_inputs(given.paths, Chosen(), notebooks=given.notebooks)
     failed = [(result.path, result.error) for result in inputs.failures]
+    found = []
     for item in inputs.inputs:
         try:
             index = FileIndex(Source(decode(code_of(item.task)).text, item.task.path))
@@ -38,8 +46,14 @@ def detect(given: argparse.Namespace) -> int:
             continue
         for function in index.functions.values():
             dialect = detect_dialect(function, index)
-            place = f"{item.task.path}:{function.node.lineno}"
-            print(f"{place}: {function.name}: {dialect.name} ({dialect.why})")
+            found.append({
+                "path": item.task.path, "line": function.node.lineno, "kernel": function.name,
+                "version": dialect.name, "why": dialect.why,
+            })  # fmt: skip
+    line = "{path}:{line}: {kernel}: {version} ({why})\n"
+    is_json = given.output_format == "json"
+    text = json.dumps(found, indent=2) + "\n" if is_json else "".join(map(line.format_map, found))
+    print(text, end="")
     for path, reason in failed:
         print(f"failed {path}: {reason}", file=sys.stderr)
     return 2 if failed else 0
@@ -64,17 +78,17 @@ def _text(known: Iterable[Rule]) -> str:
 
 
 def _json(known: Iterable[Rule]) -> str:
-    entries = [
-        {
-            "id": rule.id,
-            "step": list(rule.step),
-            "class": rule.klass,
-            "safety": rule.safety.value,
-            "title": rule.title,
-        }
-        for rule in known
-    ]
-    return json.dumps(entries, indent=2) + "\n"
+    return json.dumps([*map(_entry, known)], indent=2) + "\n"
+
+
+def _entry(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "step": list(rule.step),
+        "class": rule.klass,
+        "safety": rule.safety.value,
+        "title": rule.title,
+    }
 
 
 _FORMATS = {"text": _text, "json": _json, "md": render_all}
@@ -83,6 +97,7 @@ _FORMATS = {"text": _text, "json": _json, "md": render_all}
 def add_explain(parser: argparse.ArgumentParser) -> None:
     """Which rule."""
     parser.add_argument("rule", metavar="RULE", help="a rule id, e.g. NKI1131")
+    add_output_format(parser)
 
 
 def explain(given: argparse.Namespace) -> int:
@@ -92,7 +107,10 @@ def explain(given: argparse.Namespace) -> int:
     if rule is None:
         near = did_you_mean(given.rule.upper(), known)
         raise ConfigError(f"no rule {given.rule}{near}; nki-migrate rules lists all")
-    print(render_page(rule), end="")
+    page = render_page(rule)
+    if given.output_format == "json":
+        page = json.dumps({**_entry(rule), "page": page}, indent=2) + "\n"
+    print(page, end="")
     return 0
 
 

@@ -13,6 +13,7 @@ from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.commands.suggestions import did_you_mean
 from nki_migrate.cli.commands import (
+    add_detect,
     add_draft_rules,
     add_explain,
     add_rules,
@@ -22,7 +23,7 @@ from nki_migrate.cli.commands import (
     rules,
 )
 from nki_migrate.cli.migrate import migrate
-from nki_migrate.cli.options import add_inputs, add_migration_options
+from nki_migrate.cli.options import add_migration_options
 from nki_migrate.cli.pull_request import pull_request
 from nki_migrate.cli.verify import add_verify, verify
 from nki_migrate.facts.observed import FactsError
@@ -53,7 +54,7 @@ COMMANDS = (
     Command("pr", "migrate a folder in place; write a report in Markdown and tests that compare "
             "old and new, into its folder nki_migration", add_migration_options, pull_request),
     Command("detect", "one line per kernel: the NKI version it is written for (0.1/2.20: outputs "
-            "are parameters; 0.1, 0.2 … 0.7, mixed, unknown), and why", add_inputs, detect),
+            "are parameters; 0.1, 0.2 … 0.7, mixed, unknown), and why", add_detect, detect),
     Command("rules", "every rule: id, step, class, safety, title; md: the pages of all",
             add_rules, rules),
     Command("explain", "the page of a rule: old form, new form, safety, traps, how to suppress it",
