@@ -59,15 +59,21 @@ def test_a_main_block_does_not_run_at_import():
     assert complete(HEAD + KERNEL + block) == {"kernel": True}
 
 
-def test_a_call_that_the_target_rejects_is_a_finding():
-    text = HEAD + KERNEL.replace(
-        "    nl.store", "    nisa.dma_copy(dst=tile, src=tile, speed=3)\n    nl.store"
-    )
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("dma_copy(dst=tile, src=tile, speed=3)", "has no parameter `speed`"),
+        ("activation(dst=tile, data=tile)", "needs `op`"),
+        ("tensor_reduce(dst=tile, op=nl.add)", "needs `data`"),
+    ],
+)
+def test_a_call_of_a_later_version_has_what_the_target_needs(call, message):
+    text = HEAD + KERNEL.replace("    nl.store", f"    nisa.{call}\n    nl.store")
 
-    result = process(Task("k.py", text.encode(), Request()))
+    result = process(Task("k.py", text.encode(), Request(source_version="0.1")))
 
     assert [k.complete for k in result.kernels] == [False]
-    assert any(f.rule == "NKI0006" and "`speed`" in f.message for f in result.findings)
+    assert any(message in f.message for f in result.findings)
 
 
 ELSEWHERE = HEAD + "from indices import rows\n" + KERNEL.replace("nl.load(x[0:8,", "nl.load(x[i,")

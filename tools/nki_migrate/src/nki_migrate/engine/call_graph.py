@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
 
 from nki_migrate.engine.results import FileResult, KernelReport
 from nki_migrate.facts.observed import FileFacts
 from nki_migrate.facts.values import Tensor, Value
 from nki_migrate.index import FileIndex, Function, walk
 from nki_migrate.index.names import shorten
+from nki_migrate.index.project import file_of
 
 Place = tuple[str, str]  # path of a file, name of a device function in it
 
@@ -66,22 +66,20 @@ def _judged(
 
 
 def _graph(results: Iterable[FileResult]) -> dict[Place, list[Place]]:
-    """Who names whom; the first file of a name wins, as in an index of them (see Project)."""
+    """Who names whom."""
     own = {(r.path, k.name): k for r in results for k in r.kernels}
-    stems: dict[str, str] = {}
-    for path, _ in own:
-        stems.setdefault(PurePath(path).stem, path)
+    paths = dict.fromkeys(path for path, _ in own)
     return {
-        place: [p for name in kernel.reaches if (p := _place(place[0], name, stems)) in own]
+        place: [p for name in kernel.reaches if (p := _place(place[0], name, paths)) in own]
         for place, kernel in own.items()
     }
 
 
-def _place(path: str, name: str, stems: Mapping[str, str]) -> Place:
+def _place(path: str, name: str, paths: Collection[str]) -> Place:
     module, dot, function = name.rpartition(".")
     if not dot:
         return path, name
-    return stems.get(module.rpartition(".")[2], ""), function
+    return file_of(module, paths) or "", function
 
 
 def _reached(graph: Mapping[Place, Sequence[Place]], start: Place) -> list[Place]:
@@ -107,11 +105,11 @@ def callers_first(index: FileIndex, functions: Iterable[Function]) -> list[Funct
 def receives_tile(
     index: FileIndex,
     function: Function,
-    calls: Mapping[str, Sequence[Sequence[Value | None]]],
+    calls: Sequence[Sequence[Value | None]],
     observed: FileFacts | None,
 ) -> bool:
-    """Whether a function is handed something on chip, by a call in this file or in a run."""
-    if any(isinstance(v, Tensor) for call in calls.get(function.name, ()) for v in call):
+    """Whether a function is handed something on chip, by one of the calls or in a run."""
+    if any(isinstance(v, Tensor) for call in calls for v in call):
         return True
     if observed is None:
         return False

@@ -8,13 +8,12 @@ coordinates of the original text.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from neuroncore.findings import Edit, Finding, Region, Safety, Severity
 from nki_migrate.comments.suppressions import SuppressionLog
 from nki_migrate.comments.todos import has_open_mark, with_todos, without_stale_todos
-from nki_migrate.engine.call_graph import callers_first, receives_tile
 from nki_migrate.engine.excluded_kernels import (
     imports_of_both_dialects,
     kept_kernels,
@@ -22,18 +21,16 @@ from nki_migrate.engine.excluded_kernels import (
     report,
 )
 from nki_migrate.engine.file_state import FileState, result_of
+from nki_migrate.engine.linked_files import launches_of, note_versions, rewritten_functions
 from nki_migrate.engine.remaining_constructs import report_remaining
 from nki_migrate.engine.results import FileResult
 from nki_migrate.engine.unclear_names import unclear_names
 from nki_migrate.engine.unresolved_names import report_unresolved
-from nki_migrate.engine.version_detection import detect
-from nki_migrate.facts.dialects import MIXED, oldest_possible
-from nki_migrate.facts.values import Value
+from nki_migrate.facts.dialects import oldest_possible
 from nki_migrate.index import FileIndex, Function, Launch, Project, Source, apply_edits
-from nki_migrate.rewriting import RewrittenFunction, plan_loops, rewrite_function
-from nki_migrate.rewriting.context.context import Inputs
+from nki_migrate.rewriting import plan_loops
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
-from nki_migrate.rewriting.functions.launch_grid import Launches, is_core_count
+from nki_migrate.rewriting.functions.launch_grid import is_core_count
 from nki_migrate.rewriting.plan.changes import Change, Loops, apply_to_lines
 from nki_migrate.rules import Site, all_rules, rewriting_rules, rules_by_node
 from nki_migrate.rules.run_rules import RunRule
@@ -41,7 +38,6 @@ from nki_migrate.settings.request import VERSIONS, Request, VersionStep, steps_b
 
 REWRITING_STEP = VersionStep("0.1", "0.2")
 """The step that rewrites functions before its span rules."""
-_CALL_DEPTH = 4  # of helpers that call helpers, in which what they return is known
 
 
 def migrate_source(
@@ -55,11 +51,8 @@ def migrate_source(
     silenced = suppressions.silences if suppressions else lambda rule, line: False
     state = FileState(path, request, project, silenced, text, text)
     index = state.index()
-    found = {f.name: detect(f, index) for f in index.functions.values()}
     forced = None if request.source_version == "auto" else request.source_version
-    state.starts = {n: forced or d.start or VERSIONS[-1] for n, d in found.items()}
-    state.starts |= dict.fromkeys(_with_open_todos(index), "0.1")
-    state.silent = {n: d.start is None and forced is None for n, d in found.items()}
+    dialects = note_versions(state, index)
     unclear = unclear_names(index) if "0.1" in state.starts.values() else []
     if unclear:
         state.findings += [f for f in unclear if not silenced(f.rule, f.region.line)]
@@ -67,7 +60,7 @@ def migrate_source(
     else:
         _exclude_kernels(state, index, suppressions)
         _take_steps(state, index, forced)
-    return result_of(state, index, {n: d.name for n, d in found.items()})
+    return result_of(state, index, dialects)
 
 
 def _take_steps(state: FileState, index: FileIndex, forced: str | None) -> None:
@@ -124,19 +117,6 @@ def _exclude_kernels(
     state.findings += report(index, state.kept, held, is_partial=partial)
 
 
-def _with_open_todos(index: FileIndex) -> list[str]:
-    """Kernels that an earlier run left something of step 0.1 in."""
-    return [
-        f.name
-        for f in index.functions.values()
-        if has_open_mark(index.source.lines, _first_line(f) - 3, f.node.end_lineno or 0)
-    ]
-
-
-def _first_line(function: Function) -> int:
-    return min([function.node.lineno, *(d.lineno for d in function.node.decorator_list)])
-
-
 def _steps(state: FileState, index: FileIndex, forced: str | None) -> tuple[VersionStep, ...]:
     starts = set(state.starts.values())
     lines = index.source.lines
@@ -160,7 +140,7 @@ def _rewrite(state: FileState) -> None:
     changes: dict[ast.stmt, Change] = {}
     loops: list[Loops] = []
     relaunch: list[Launch] = []
-    for rewritten in _rewritten_functions(state, index):
+    for rewritten in rewritten_functions(state, index):
         changes |= rewritten.changes
         loops += rewritten.loops
         relaunch += [x for x in rewritten.relaunch if x in index.launches]
@@ -178,11 +158,6 @@ def _rewrite(state: FileState) -> None:
 
         text = apply_plan(state.text, tree, changes, loops)
     state.text = _apply_relaunch(index, text, relaunch)
-
-
-def _launches(state: FileState, index: FileIndex, function: Function) -> Launches:
-    own = tuple((index, x) for x in index.launches if x.kernel == function.name)
-    return own + (state.project.launches(index, function.name) if state.project is not None else ())
 
 
 def _foreign_relaunches(state: FileState, index: FileIndex) -> list[Launch]:
@@ -207,7 +182,7 @@ def _loops(state: FileState, launch: Launch) -> bool:
     if found is None:
         return False
     try:
-        return plan_loops(*found, _launches(state, *found)) is not None
+        return plan_loops(*found, launches_of(state, *found)) is not None
     except Cannot:
         return False
 
@@ -217,7 +192,7 @@ def _agrees(
 ) -> bool:
     """Whether the kernel, in its own file, takes over exactly the grid of this launch."""
     others = tuple(
-        x for x in _launches(state, where, function) if x[0].source.path != index.source.path
+        x for x in launches_of(state, where, function) if x[0].source.path != index.source.path
     )
     try:
         plan = plan_loops(where, function, (*others, (index, launch)))
@@ -235,41 +210,6 @@ def _foreign_grid(index: FileIndex, launch: Launch) -> Finding:
         message=f"the bracket is a number of cores now; `{launch.kernel.rpartition('.')[2]}`"
         " has to loop over this grid itself",
     )
-
-
-def _rewritten_functions(state: FileState, index: FileIndex) -> list[RewrittenFunction]:
-    """Again while more is known of what helpers return, which decides what callers hold."""
-    returns: dict[str, Value] = {}
-    for _ in range(_CALL_DEPTH):
-        results = _once(state, index, returns)
-        before, returns = returns, {n: r.returned for n, r in results.items() if r.returned}
-        if returns == before or not any(index.functions[n].called_from_device for n in returns):
-            break
-    return list(results.values())
-
-
-def _once(
-    state: FileState, index: FileIndex, returns: Mapping[str, Value]
-) -> dict[str, RewrittenFunction]:
-    """Callers before the helpers they call, so that helpers know what they are called with."""
-    results, calls = dict[str, RewrittenFunction](), dict[str, list]()
-    observed = state.request.observed.of_file(state.path, index.source)
-    for function in callers_first(index, index.outermost_functions()):
-        if state.silent.get(function.name) and receives_tile(index, function, calls, observed):
-            state.starts[function.name] = "0.1"  # arithmetic on tiles needs no name of the language
-        if state.starts.get(function.name) != "0.1":
-            continue
-        launches = _launches(state, index, function)
-        is_mixed = detect(function, index).name == MIXED
-        inputs = Inputs(
-            index, function, state.request, rewriting_rules(), state.silenced, observed, is_mixed,
-            returns,
-        )  # fmt: skip
-        here = rewrite_function(inputs, launches, calls.get(function.name, ()))
-        for name, values in here.arguments.items():
-            calls.setdefault(name, []).extend(values)
-        results[function.name] = here
-    return results
 
 
 def _without_grid(index: FileIndex, launch: Launch) -> tuple[Edit, Finding]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 import symtable
-import sys
 from collections.abc import Container, Iterator
 from functools import cache
 
@@ -18,13 +17,14 @@ from neuroncore.findings import Finding, Safety, Severity
 from neuroncore.surface import Signature, signature
 from nki_migrate.comments.todos import todo_above
 from nki_migrate.engine.file_state import FileState
+from nki_migrate.engine.linked_files import is_out_of_view
 from nki_migrate.engine.remaining_constructs import header_lines
 from nki_migrate.index import FileIndex, Function, walk
 from nki_migrate.index.launchers import HARNESS
+from nki_migrate.rules.arguments import has_unknown_arguments
 from nki_migrate.rules.run_rules import RunRule
 
 _OLD = (HARNESS - {"nki.simulate"}) | {"nki.trace"}
-_LANGUAGES = {"nki", "neuronxcc", "numpy", "math"}
 _MODULE_NAMES = frozenset(dir(builtins)) | {"__file__", "__path__", "__builtins__"}
 
 
@@ -148,19 +148,10 @@ def _returned_from_elsewhere(
         match node:
             case ast.Assign(targets=[target], value=ast.Call(func=called)):
                 path = index.path(called) or ""
-                if _is_out_of_view(state, path):
+                if is_out_of_view(state, path):
                     names = (n.id for n in walk(target) if isinstance(n, ast.Name))
                     found |= dict.fromkeys(names, path.rpartition(".")[2])
     return found
-
-
-def _is_out_of_view(state: FileState, path: str) -> bool:
-    """Whether an import path is of a module that is neither installed nor a file of the run."""
-    module, _, _ = path.rpartition(".")
-    root, stem = module.partition(".")[0], module.rpartition(".")[2]
-    if not module or root in sys.stdlib_module_names | _LANGUAGES:
-        return False
-    return state.project is None or stem not in state.project.files
 
 
 def _index_of_operand(node: ast.AST, names: Container[str]) -> str | None:
@@ -189,10 +180,19 @@ def _mismatch(call: ast.Call, known: Signature, name: str, where: str) -> str:
     unknown = [k.arg for k in call.keywords if k.arg and k.arg not in names]
     if unknown:
         return f"{name} has no parameter `{unknown[0]}` {where}"
-    is_open = any(isinstance(a, ast.Starred) for a in call.args)
-    if is_open or len(call.args) <= count:
+    if has_unknown_arguments(call):
         return ""
-    return f"{name} takes {count} positional arguments {where}"
+    if len(call.args) > count:
+        return f"{name} takes {count} positional arguments {where}"
+    lacking = _lacking(call, known)
+    return f"{name} needs `{lacking}` {where}" if lacking else ""
+
+
+def _lacking(call: ast.Call, known: Signature) -> str:
+    """The first parameter without a default that a call does not give."""
+    given = {k.arg for k in call.keywords} | {p.name for p in known.params[: len(call.args)]}
+    needed = (p.name for p in known.params if p.required and p.name.isidentifier())
+    return next((name for name in needed if name not in given), "")
 
 
 def _run_at_import(tree: ast.Module) -> Iterator[ast.AST]:

@@ -92,7 +92,7 @@ class FileIndex:
             self.nodes += below
             if type(node) in keep:
                 keep[type(node)](node)
-        self.imports: tuple[ImportedName, ...] = tuple(imported_names(imports))
+        self.imports: tuple[ImportedName, ...] = tuple(imported_names(imports, source.path))
         self._paths = {i.local: i.path for i in reversed(self.imports)}
         self._paths |= launcher_aliases(source.tree, self.path)
 

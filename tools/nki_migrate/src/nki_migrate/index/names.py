@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import PurePath
 
 _PREFIXES = (
     ("neuronxcc.nki.language", "nl"),
@@ -39,19 +40,22 @@ class ImportedName:
         return self.path == "neuronxcc" or self.path.startswith("neuronxcc.")
 
 
-def imported_names(statements: Iterable[ast.stmt]) -> Iterator[ImportedName]:
-    """Every name that the import statements bind."""
+def imported_names(statements: Iterable[ast.stmt], file: str = "") -> Iterator[ImportedName]:
+    """Every name that the import statements of a file bind.
+
+    The path of a relative import begins with a dot, and goes on from the folder of the file.
+    """
     for node in statements:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 bound = alias.asname or alias.name.partition(".")[0]
                 path = alias.name if alias.asname else bound
                 yield ImportedName(bound, path, node, alias)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif isinstance(node, ast.ImportFrom):
+            around = ["", *PurePath(file).parts[: -node.level]] if node.level else []
             for alias in node.names:
-                yield ImportedName(
-                    alias.asname or alias.name, f"{node.module}.{alias.name}", node, alias
-                )
+                parts = [*around, *([node.module] if node.module else []), alias.name]
+                yield ImportedName(alias.asname or alias.name, ".".join(parts), node, alias)
 
 
 def dotted(node: ast.AST | None) -> str | None:

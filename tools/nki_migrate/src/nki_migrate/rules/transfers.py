@@ -126,6 +126,7 @@ def _loaded(ctx: Context, site: CallSite) -> Tensor:
         return source
     if source.buffer in {"sbuf", "psum"}:
         raise Cannot("NKI1133", f"`{source.storage.name}` is not in HBM", site.node)
+    source.storage.buffer = "hbm"
     if source.shape is not None and len(source.shape) == 1 and source.dims:
         return replace(source, shape=(*source.shape, _ONE))
     return source
@@ -171,6 +172,7 @@ def _rewrite_store(ctx: Context, site: CallSite) -> Value:
     dst = tile_of(ctx, site, "dst")
     if dst is None:
         raise Cannot("NKI1134", "the destination of the store is not known to be a tensor", node)
+    dst.storage.buffer = dst.buffer or "hbm"
     _reject_parameters(ctx, dst, site)
     dtype = own_dtype(ctx, dst)
     value = _stored_value(ctx, site, value_node, dst, dtype)
@@ -203,7 +205,9 @@ def _reject_parameters(ctx: Context, dst: Tensor, site: CallSite) -> None:
             text = f"`{name}` is a parameter: allocate and return it here, and change the callers"
             raise Cannot(Reason.OUTPUT_PARAMETER, text, site.node)
         text = f"`{name}` is an output: it is written as before, and returned"
-        is_seen = any(ctx.seen_at(n) is not None for n in ast.walk(site.node))
+        is_seen = any(
+            isinstance(n, ast.expr) and ctx.seen_at(n) is not None for n in ast.walk(site.node)
+        )
         callers = None if is_seen else f"callers take what `{ctx.function.name}` returns"
         ctx.report(Reason.OUTPUT_PARAMETER, site.node, text, assumption=callers)
 

@@ -23,11 +23,21 @@ from nki_migrate.settings.request import Assumption, Request
 
 
 @dataclass(frozen=True, slots=True)
+class Helper:
+    """A device function that is called: its file and name, and what is known of it."""
+
+    place: tuple[str, str]
+    parameters: tuple[str, ...]
+    returned: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """A function to rewrite from 0.1 to 0.2, and what is known about it.
 
     `observed` is what runs of the file showed; `is_mixed`: the function has code of 0.1 and of
-    later versions; `returns`: what helpers of the file return.
+    later versions; `helpers`: functions of the file by
+    name, functions of other files by import path.
     """
 
     index: FileIndex
@@ -37,7 +47,7 @@ class Inputs:
     silenced: Callable[[str, int], bool] = lambda rule, line: False
     observed: FileFacts | None = None
     is_mixed: bool = False
-    returns: Mapping[str, Value] = field(default_factory=dict)
+    helpers: Mapping[str, Helper] = field(default_factory=dict)
 
 
 class Context:
@@ -47,7 +57,7 @@ class Context:
         self.index, self.function, self.request = inputs.index, inputs.function, inputs.request
         self.handlers, self.rules = handlers, inputs.rules
         self.silenced, self.observed = inputs.silenced, inputs.observed
-        self.is_mixed, self.returns = inputs.is_mixed, inputs.returns
+        self.is_mixed, self.helpers = inputs.is_mixed, inputs.helpers
         self.same_dtypes: set[frozenset[str]] = set()  # keys of dtypes asserted to be equal
         self.kept: set[ast.Call] = set()  # allocations that stay as written
         self.before, self.seen, self.final = seen, Seen(), final
@@ -181,9 +191,23 @@ class Context:
                 return self.named(name, sym.poly)
         if sym.poly.constant is not None:
             return Sym.number(sym.poly.constant)
+        if (size := self._size_of_a_tile(sym.poly)) is not None:
+            return size
         raise Cannot(
             Reason.OFFSET_INDEX, f"`{sym.text}` is rebound between its definition and this use"
         )
+
+    def _size_of_a_tile(self, poly: Poly) -> Sym | None:
+        """A number that is one of the sizes of a tile that a name holds."""
+        for name, what in self.scope.held.items():
+            tile = what if isinstance(what, Storage) else what.storage
+            if tile.blocks or (isinstance(what, Tensor) and what.dims is not None):
+                continue
+            for k, size in enumerate(what.shape or ()):
+                if size.poly == poly and not size.is_float:
+                    names = frozenset({(name, self.scope.versions[name])})
+                    return Sym(poly, f"{name}.shape[{k}]", names=names)
+        return None
 
     def shape_text(self, shape: tuple[Sym, ...]) -> str:
         """A shape as a tuple: "(128, cols)"; `x.shape` where dimensions have no names."""

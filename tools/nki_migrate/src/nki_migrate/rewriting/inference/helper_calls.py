@@ -124,7 +124,8 @@ def _only(values: set[_T | None]) -> _T | None:
 
 def _given(tensor: Tensor, axis: int) -> int | None:
     """A size, if it is a known number."""
-    return tensor.shape[axis].value if tensor.shape is not None else None
+    sizes = tensor.shape or ()
+    return sizes[axis].value if axis < len(sizes) else None
 
 
 def _passed_blocks(
@@ -140,8 +141,8 @@ def _passed_blocks(
     sizes = []
     for axis in range(rank):
         number = _only({_given(t, axis) for t in tensors})
-        here = tensors[0].shape[axis] if tensors[0].shape and number is not None else None
-        sizes.append(here or _size(value, axis, first.blocks, first.folded))
+        here = _size(value, axis, first.blocks, first.folded)
+        sizes.append(here if number is None else replace(here, poly=Poly.number(number)))
     shape = tuple(sizes)
     mentions = frozenset({(value.name, value.version)})
     storage = Storage(

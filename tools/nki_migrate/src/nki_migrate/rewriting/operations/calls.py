@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from neuroncore.findings import Safety
 from nki_migrate.facts.values import Container, Parameter, Returned, Seq, Tensor, Unknown, Value
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target, bind
-from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.context import Context, Helper
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.scope import Passed
 from nki_migrate.rewriting.context.source_text import text_of
@@ -144,6 +145,7 @@ def _other_call(ctx: Context, node: ast.Call, canonical: str | None) -> Value:
         value = ctx.value_of(argument)
         values.append(value)
         hand_over(ctx, argument, value)
+        _report_list(ctx, node, argument, value)
     _note_appended(ctx, node.func, values)
     returned = _returned(ctx, node, values)
     kind = Container if canonical in _HOST_ARRAYS else Unknown
@@ -151,15 +153,33 @@ def _other_call(ctx: Context, node: ast.Call, canonical: str | None) -> Value:
 
 
 def _returned(ctx: Context, node: ast.Call, values: Sequence[Value]) -> Value | None:
-    """What a helper of the file returns here; its arguments are noted."""
-    if not isinstance(node.func, ast.Name):
+    """What a helper returns here; its arguments are noted."""
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    key = name if name in ctx.helpers else ctx.index.path(node.func) or name
+    helper = ctx.helpers.get(key)
+    if not key:
         return None
-    name = node.func.id
-    passed = _by_parameter(ctx, node, name, values)
-    ctx.seen.arguments.setdefault(name, []).append(passed)
-    callee = ctx.index.functions.get(name)
-    returned = ctx.returns.get(name)
-    return at_call(ctx, returned, callee.parameters, passed) if callee and returned else None
+    passed = _by_parameter(ctx, node, helper, values)
+    ctx.seen.arguments.setdefault(key, []).append(passed)
+    if helper is None or helper.returned is None:
+        return None
+    return at_call(ctx, helper.returned, helper.parameters, passed)
+
+
+def _report_list(ctx: Context, call: ast.Call, node: ast.expr, value: Value) -> None:
+    """Report a list of tiles that goes to a function of a file that is not in view."""
+    path = ctx.index.path(call.func)
+    if path is None or path in ctx.helpers or not isinstance(value, Tensor):
+        return
+    storage = value.storage
+    if storage.blocks and not (storage.folded or storage.alone) and value.dims is None:
+        text = f"`{storage.name}` is a list of tiles now, and `{path.rpartition('.')[2]}` is in a"
+        ctx.report(
+            Reason.BLOCK_DIMENSIONS,
+            node,
+            f"{text} file that was not given: name that file, too",
+            safety=Safety.MANUAL,
+        )
 
 
 def _note_appended(ctx: Context, function: ast.expr, values: Sequence[Value]) -> None:
@@ -168,17 +188,19 @@ def _note_appended(ctx: Context, function: ast.expr, values: Sequence[Value]) ->
             note_item(ctx, name, values[0])
 
 
-def _by_parameter(ctx: Context, node: ast.Call, name: str, values: Sequence[Value]) -> Passed:
+def _by_parameter(
+    ctx: Context, node: ast.Call, helper: Helper | None, values: Sequence[Value]
+) -> Passed:
     """The arguments of a call in the order of the parameters, tiles in words of all its callers."""
     found = tuple(in_representatives(ctx, v) for v in values)
-    callee = ctx.index.functions.get(name)
-    if callee is None:
+    if helper is None:
         return found
+    names = helper.parameters
     if any(isinstance(a, ast.Starred) for a in node.args) or any(not k.arg for k in node.keywords):
-        return tuple(Unknown() for _ in callee.parameters)
-    given = dict(zip(callee.parameters, found[: len(node.args)], strict=False))
+        return tuple(Unknown() for _ in names)
+    given = dict(zip(names, found[: len(node.args)], strict=False))
     given |= {k.arg or "": v for k, v in zip(node.keywords, found[len(node.args) :], strict=True)}
-    return tuple(map(given.get, callee.parameters))
+    return tuple(map(given.get, names))
 
 
 def _named_result(ctx: Context, node: ast.Call, returned: Value | None) -> Tensor | None:

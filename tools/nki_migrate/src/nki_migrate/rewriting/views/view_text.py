@@ -104,6 +104,7 @@ def _split_blocks(
     )
     b = storage.blocks
     if not b:
+        _reject_unknown_blocks(storage, dims)
         return home(ctx, storage), dims, sizes
     if storage.folded:
         order = [b, *range(b), *range(b + 1, len(dims))]
@@ -119,6 +120,17 @@ def _split_blocks(
         )
     head = home(ctx, storage) + "".join(f"[{ctx.spell(d.offset)}]" for d in dims[:b])
     return head, dims[b:], sizes[b:]
+
+
+def _reject_unknown_blocks(storage: Storage, dims: tuple[Dim, ...]) -> None:
+    """A tensor of another function whose partition dimension is not the first: it has blocks."""
+    axes = [[axis for axis, _ in dim.terms] for dim in dims]
+    if storage.buffer is None and sum(map(len, axes)) > 1 and not axes[0] and [0] in axes:
+        raise Cannot(
+            Reason.BLOCK_DIMENSIONS,
+            f"`{storage.name}` has block dimensions, and nothing in view makes it: name the file"
+            " that does, too",
+        )
 
 
 def _is_plain(dims: tuple[Dim, ...], shape: tuple[Sym, ...]) -> bool:
