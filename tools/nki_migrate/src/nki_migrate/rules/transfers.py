@@ -26,6 +26,7 @@ from nki_migrate.rewriting.destinations.destination import (
 )
 from nki_migrate.rewriting.destinations.regions import cut, mask_region, valid_limits
 from nki_migrate.rewriting.expressions.compile_time_calls import makes_tile, value_into
+from nki_migrate.rewriting.functions.covering_grid import note_cover
 from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.operations.operators import copy_into
 from nki_migrate.rewriting.views.masks import EVERYWHERE, Region
@@ -174,6 +175,7 @@ def _rewrite_store(ctx: Context, site: CallSite) -> Value:
         raise Cannot("NKI1134", "the destination of the store is not known to be a tensor", node)
     dst.storage.buffer = dst.buffer or "hbm"
     _reject_parameters(ctx, dst, site)
+    note_cover(ctx, dst, is_masked=site.get("mask") is not None)
     dtype = own_dtype(ctx, dst)
     value = _stored_value(ctx, site, value_node, dst, dtype)
     region = mask_region(ctx, site, dst.shape)

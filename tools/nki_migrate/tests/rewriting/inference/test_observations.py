@@ -258,6 +258,19 @@ def kernel(x):
 """
 
 
+PROGRAM_BLOCKS = """\
+@nki.jit
+def kernel(x):
+    rows, cols = x.shape
+    i, j = nl.program_id(0), nl.program_id(1)
+    out = nl.ndarray((rows, cols), dtype=x.dtype, buffer=nl.shared_hbm)
+    p, f = i * 128 + nl.arange(128)[:, None], j * 32 + nl.arange(32)[None, :]
+    tile = nl.load(x[p, f], mask=(f < cols))
+    nl.store(out[p, f], tile, mask=(f < cols))
+    return out
+"""
+
+
 def test_the_id_of_one_of_two_programs_is_a_core_number(migrated):
     result = migrated(PROGRAMS, (_array(2, 128, 8),), grid=2)
 
@@ -265,10 +278,29 @@ def test_the_id_of_one_of_two_programs_is_a_core_number(migrated):
     assert [f.severity.name for f in result.findings if f.rule == "NKI1119"] == ["NOTE"]
 
 
-def test_the_id_of_one_of_three_programs_is_left(migrated):
-    (message,) = _open(migrated(PROGRAMS, (_array(3, 128, 8),), grid=3))
+def test_programs_that_cover_the_result_are_a_loop(migrated):
+    result = migrated(PROGRAMS, (_array(3, 128, 8),), grid=3)
 
-    assert message.startswith("the observed grid had 3 programs")
+    assert _open(result) == []
+    assert "for row in range(x.shape[0]):" in result.after
+
+
+def test_programs_of_blocks_that_cover_the_result_are_loops(migrated):
+    result = migrated(PROGRAM_BLOCKS, (_array(256, 96),), grid=(2, 3))
+
+    assert _open(result) == []
+    assert "for i in range((x.shape[0] + 127) // 128):" in result.after
+    assert "for j in range((x.shape[1] + 31) // 32):" in result.after
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "grid"),
+    [(PROGRAMS, (4, 128, 8), 3), (PROGRAM_BLOCKS, (256, 96), (2, 2))],
+)
+def test_programs_that_cover_less_are_left(migrated, text, shape, grid):
+    messages = _open(migrated(text, (_array(*shape),), grid=grid))
+
+    assert any("turn the axis into a loop" in message for message in messages)
 
 
 def test_a_number_of_numpy_s_is_no_tile(migrated):

@@ -79,6 +79,7 @@ class Context:
         self.reread: dict[int, Storage] = {}  # site of a load that is left out → its tile
         self.program_ids: dict[int, Sym] = {}
         self.program_counts: dict[int, Sym] = {}
+        self.unknown_programs: dict[str, tuple[int, ast.Call]] = {}  # atom → axis, and its call
         self.generated: set[str] = set()
         self.temporaries: set[str] = set()  # generated names of tiles, never bound again
         self.basis: list[str] = []

@@ -16,6 +16,15 @@ _IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _READ = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*=(?!=))")
 
 
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """How many programs write a whole tensor: in words (empty: unknown), in runs, and seen."""
+
+    text: str
+    number: int | None
+    seen: int | None
+
+
 @dataclass(slots=True)
 class Seen:
     """What one pass over a function learns for the next. Keys of storages are their `site`."""
@@ -38,6 +47,7 @@ class Seen:
     items: dict[str, list[Value]] = field(default_factory=dict)  # list → what was put into it
     mixed: set[str] = field(default_factory=set)  # lists of things that differ in kind
     listed: set[int] = field(default_factory=set)  # block tensors that something left mentions
+    covers: dict[int, set[Cover]] = field(default_factory=dict)  # grid axis → what stores say
 
     def learned_of_given(self, before: Seen) -> bool:
         """Whether more is known of given tiles than `before`; what was known then stays known."""

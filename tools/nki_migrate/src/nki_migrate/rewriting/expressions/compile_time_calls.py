@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from neuroncore.findings import Safety, Severity
 from nki_migrate.comments.todos import todo_text
@@ -115,6 +116,26 @@ def _ceil(ctx: Context, node: ast.Call) -> Value | None:
     return _opaque_number(ctx, node) if number is not None else None
 
 
+def joined_sizes(ctx: Context, *parts: Value) -> Seq | None:
+    """The sequences of numbers as one; None where another value is among them."""
+    items: list[Value] = []
+    marks: set[int] = set()
+    for part in parts:
+        if not isinstance(part, Seq) or any(as_number(ctx, i) is None for i in part.items):
+            return None
+        marks |= {len(items) + mark for mark in part.partition_marks}
+        items += part.items
+    return Seq(tuple(items), "", frozenset(marks))
+
+
+def _copied_sizes(ctx: Context, node: ast.Call) -> Value | None:
+    """`list(x.shape)`."""
+    if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
+        return None
+    found = joined_sizes(ctx, ctx.value_of(node.args[0]))
+    return replace(found, text=text_of(ctx, node)) if found is not None else None
+
+
 _CHOICES: dict[str, Callable[[list[int]], int]] = {"min": min, "max": max}
 
 
@@ -147,6 +168,8 @@ def _program_id(ctx: Context, node: ast.Call) -> Value | None:
     text = text_of(ctx, node)
     if ctx.program_ids:
         return Sym(Poly.atom(text), text)
+    if axis is not None:
+        ctx.unknown_programs[text] = axis, node
     if axis == 0 and is_seen_core(ctx, node) and not _asks_of_other_axes(ctx):
         ctx.report(Reason.PROGRAM_ID, node, FEW_PROGRAMS, severity=Severity.NOTE)
     elif (left := _not_a_core(ctx, node, axis)) is not None:
@@ -296,6 +319,8 @@ KNOWN_CALLS: dict[str, Callable[[Context, ast.Call], Value | None]] = {
     "min": _opaque_number,
     "max": _opaque_number,
     "len": _len,
+    "list": _copied_sizes,
+    "tuple": _copied_sizes,
     "nl.int32": _typed_number,
     "nl.float32": _typed_number,
     **dict.fromkeys(_FLOAT_FUNCTIONS, _float),

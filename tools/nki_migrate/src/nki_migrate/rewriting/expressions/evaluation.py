@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 
 from neuroncore.targets import resolve_target
@@ -33,7 +34,11 @@ from nki_migrate.index import children, walk
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_number, text_of
-from nki_migrate.rewriting.expressions.compile_time_calls import KNOWN_CALLS, builtin_name
+from nki_migrate.rewriting.expressions.compile_time_calls import (
+    KNOWN_CALLS,
+    builtin_name,
+    joined_sizes,
+)
 from nki_migrate.rewriting.expressions.deferred_code import SCOPED, stays_inside
 from nki_migrate.rewriting.inference.helper_calls import as_tile
 from nki_migrate.rewriting.inference.list_items import item_of
@@ -59,6 +64,7 @@ TILE_SIZES = {
     "nl.tile_size.psum_fmax": _TARGET.psum_bank_bytes // 4,
     "nl.tile_size.gemm_stationary_fmax": _TARGET.stationary_free_max,
     "nl.tile_size.gemm_moving_fmax": _TARGET.moving_free_max,
+    "nl.tile_size.bn_stats_fmax": _TARGET.bn_stats_free_max,
 }
 _FLOAT32_MIN = "-3.4028235e38"
 _AXES = {"p": 0, "x": 1, "y": 2, "z": 3}
@@ -288,8 +294,8 @@ def _expand_axes(ctx: Context, base: Index, node: ast.Subscript) -> Value:
 def _binary(ctx: Context, node: ast.BinOp) -> Value:
     left, right = ctx.value_of(node.left), ctx.value_of(node.right)
     kinds = (type(left), type(right))
-    if Container in kinds or Seq in kinds:  # `[None] * n`, `sizes + (1,)`
-        return Container(text_of(ctx, node))
+    if Container in kinds or Seq in kinds:
+        return _joined(ctx, node, left, right)
     if Mask in kinds and isinstance(node.op, ast.BitAnd):
         return conjoin(left, right)
     if Mask in kinds:
@@ -305,6 +311,13 @@ def _binary(ctx: Context, node: ast.BinOp) -> Value:
     if a is None or b is None:
         return Unknown(text_of(ctx, node))
     return number_arithmetic(ctx, node, a, b)
+
+
+def _joined(ctx: Context, node: ast.BinOp, left: Value, right: Value) -> Value:
+    """`sizes + (1,)`, or a list of something else: `[None] * n`, `tiles + [tile]`."""
+    text = text_of(ctx, node)
+    sizes = joined_sizes(ctx, left, right) if isinstance(node.op, ast.Add) else None
+    return Container(text) if sizes is None else replace(sizes, text=text)
 
 
 def _unary(ctx: Context, node: ast.UnaryOp) -> Value:

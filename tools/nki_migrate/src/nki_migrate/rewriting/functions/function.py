@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from neuroncore.findings import Finding, Safety, Severity
@@ -15,7 +16,14 @@ from nki_migrate.rewriting.context.context import Context, Inputs
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.scope import Passed, Seen, identifiers, names_read
 from nki_migrate.rewriting.expressions.evaluation import evaluate
-from nki_migrate.rewriting.functions.launch_grid import GridPlan, Launches, bind_grid, plan_grid
+from nki_migrate.rewriting.functions.covering_grid import covering_extents
+from nki_migrate.rewriting.functions.launch_grid import (
+    GridPlan,
+    Launches,
+    bind_grid,
+    plan_grid,
+    plan_of,
+)
 from nki_migrate.rewriting.inference.helper_calls import (
     Calls,
     note_equal_sizes,
@@ -171,12 +179,10 @@ def rewrite_function(
     def make_pass(seen: Seen, *, final: bool) -> Context:
         return _pass(Context(inputs, _HANDLERS, seen, final), grid, calls)
 
-    seen = Seen()
-    before, seen = seen, make_pass(seen, final=False).seen
-    while True:  # what the last pass rests on has to know which tiles were given something
-        before, seen = seen, make_pass(seen, final=False).seen
-        if not seen.learned_of_given(before):
-            break
+    seen = _learned(make_pass)
+    if grid is None and (found := _covering(inputs, launches, seen)) is not None:
+        grid, rejection = found
+        seen = _learned(make_pass)
     # until it is known what loops bind to several kinds, what has to be a list, which loads stay
     while True:
         ctx = make_pass(seen, final=True)
@@ -200,6 +206,15 @@ def rewrite_function(
     return result
 
 
+def _learned(make_pass: Callable[..., Context]) -> Seen:
+    """What passes over the function learn for the last one."""
+    seen = make_pass(Seen(), final=False).seen
+    while True:  # what the last pass rests on has to know which tiles were given something
+        before, seen = seen, make_pass(seen, final=False).seen
+        if not seen.learned_of_given(before):
+            return seen
+
+
 _HANDLERS = Handlers(evaluate, walk_body)
 
 
@@ -219,6 +234,33 @@ def _grid(inputs: Inputs, launches: Launches) -> tuple[GridPlan | None, Finding 
             message=problem.message,
             kernel=function.name,
         )
+
+
+def _covering(inputs: Inputs, launches: Launches, seen: Seen) -> tuple[GridPlan, Finding] | None:
+    """A grid of as many programs as cover what is stored; None where that is not known."""
+    known = covering_extents(seen.covers)
+    cause = inputs.rules.id_of(Reason.LAUNCH_GRID)
+    if known is None or not inputs.request.selects(cause):
+        return None
+    extents, is_seen = known
+    if not (is_seen or inputs.request.unsafe_fixes):
+        return None
+    try:
+        plan = plan_of(inputs.index, inputs.function, extents, launches)
+    except Cannot:
+        return None
+    text = f"a grid of {' × '.join(f'`{e}`' for e in extents)} programs, which cover the result"
+    return plan, Finding(
+        cause,
+        place=inputs.index.source.region(inputs.function.node),
+        severity=Severity.ERROR,
+        safety=Safety.SAFE if is_seen else Safety.UNSAFE,
+        message=f"{text}, becomes loops",
+        kernel=inputs.function.name,
+        assumption=None if is_seen else f"every launch has {text}",
+        basis=("observed: the grid had as many programs",) if is_seen else (),
+        applied=True,
+    )
 
 
 def plan_loops(index: FileIndex, function: Function, launches: Launches) -> GridPlan | None:
@@ -253,5 +295,6 @@ def _drop_renamed_ids(ctx: Context, grid: GridPlan) -> None:
     for statement in ctx.function.node.body:
         change = ctx.changes.get(statement)
         line = change.lines[0].replace(" ", "") if change and change.lines else ""
-        if line in {f"{v}={v}" for v in grid.variables}:
+        target, _, value = line.partition("=")
+        if target == value and set(target.split(",")) <= set(grid.variables):
             ctx.changes[statement] = Change(lines=[])

@@ -50,9 +50,22 @@ def plan_grid(index: FileIndex, function: Function, launches: Launches) -> GridP
         call = gridded[0][1].call if gridded[0][0] is index else function.node
         raise Cannot(Reason.LAUNCH_GRID, "the launches in view differ in their grids", call)
     extents = found.pop()
-    variables = _loop_names(index, function, len(extents))
     agreeing = tuple(x for w, x in _with_grid(launches) if _says(w, function, x) == extents)
-    return GridPlan(extents, _loops(index, function, extents, variables), variables, agreeing)
+    return _planned(index, function, extents, agreeing)
+
+
+def plan_of(
+    index: FileIndex, function: Function, extents: tuple[str, ...], launches: Launches
+) -> GridPlan:
+    """Loops of these extents, for every launch in view."""
+    return _planned(index, function, extents, tuple(x for _, x in _with_grid(launches)))
+
+
+def _planned(
+    index: FileIndex, function: Function, extents: tuple[str, ...], launches: tuple[Launch, ...]
+) -> GridPlan:
+    variables = _loop_names(index, function, len(extents))
+    return GridPlan(extents, _loops(index, function, extents, variables), variables, launches)
 
 
 def _with_grid(launches: Iterable[tuple[FileIndex, Launch]]) -> list[tuple[FileIndex, Launch]]:
@@ -261,13 +274,11 @@ def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
 def _loop_names(index: FileIndex, function: Function, count: int) -> tuple[str, ...]:
     """`i = nl.program_id(0)` names its loop; other axes get program_<axis>."""
     named: dict[int, str] = {}
-    for node in walk(function.node):
-        match node:
-            case ast.Assign(
-                targets=[ast.Name(id=name), *_],
-                value=ast.Call(func=called, args=[ast.Constant(value=int(axis)), *_]),
-            ) if index.canonical(called) == "nl.program_id":
-                named.setdefault(axis, name)
+    for target, value in _single_assignments(function.node):
+        match target, value:
+            case ast.Name(id=name), ast.Call(func=called, args=[ast.Constant(value=int(axis)), *_]):
+                if index.canonical(called) == "nl.program_id":
+                    named.setdefault(axis, name)
     taken = {n.id for n in walk(function.node) if isinstance(n, ast.Name)}
     names = []
     for axis in range(count):
@@ -276,6 +287,16 @@ def _loop_names(index: FileIndex, function: Function, count: int) -> tuple[str, 
             name += "_"
         names.append(name)
     return tuple(names)
+
+
+def _single_assignments(function: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Targets with their values; `i, j = a, b` is two."""
+    for node in walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                yield from zip(targets, values, strict=False)
+            case ast.Assign(targets=[target, *_], value=value):
+                yield target, value
 
 
 def _loops(

@@ -264,10 +264,15 @@ def most_seen(ctx: Context, size: Poly) -> int:
     known = ctx.facts.reduced(size).constant
     if known is not None:
         return known
-    found = [n for numbers in _values(ctx, size).values() for n in numbers]
-    if found:
-        ctx.basis.append(f"{ctx.witness}: up to {max(found)} tiles")
-    return max(found, default=0)
+    found = seen_maximum(ctx, size)
+    if found is not None:
+        ctx.basis.append(f"{ctx.witness}: up to {found} tiles")
+    return found or 0
+
+
+def seen_maximum(ctx: Context, size: Poly) -> int | None:
+    """The largest that a number was in the runs."""
+    return max((n for numbers in _values(ctx, size).values() for n in numbers), default=None)
 
 
 def _values(ctx: Context, poly: Poly) -> Mapping[int, tuple[int, ...]]:
