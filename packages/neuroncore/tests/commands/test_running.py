@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -38,4 +39,4 @@ def test_what_a_file_of_the_user_raises_is_shown_by_lines_of_the_user(text, last
 
 def test_an_error_of_the_command_itself_keeps_its_frames():
     with pytest.raises(AttributeError):
-        run(lambda: find_function(3))
+        run(lambda: find_function(cast(Any, 3)))

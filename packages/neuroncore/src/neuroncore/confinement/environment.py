@@ -32,15 +32,15 @@ def limit_environment(command: str, more: Collection[str]) -> None:
     withheld = os.environ.keys() - kept.keys()
 
     class Environment(type(os.environ)):  # type: ignore[misc]
-        def __getitem__(self, name: str) -> str:
+        def __getitem__(self, key: str) -> str:
             try:
-                return super().__getitem__(name)
+                return super().__getitem__(key)
             except KeyError:
-                if name in withheld:
-                    withheld.remove(name)
+                if key in withheld:
+                    withheld.remove(key)
                     sys.stderr.write(
-                        f"{command}: the program reads the variable {name}, which is withheld; "
-                        f"--env {name} passes it on\n"
+                        f"{command}: the program reads the variable {key}, which is withheld; "
+                        f"--env {key} passes it on\n"
                     )
                 raise
 
