@@ -110,13 +110,18 @@ class View(ReshapedView):
                     return index(self, key)
         view = _new(type(self))  # `seen`, whose call would cost 200 ns
         view.array = array = self.array[key]
-        memo: tuple[Any, ...] = (array.shape, key[0].start)
+        memo: tuple[Any, ...]
         if spec.space is _PSUM:  # where in its bank the slice begins counts too
             memo = (array.shape, *map(_start, key))
-        child = spec.slices.get(memo)
-        if child is None:
-            child = spec.slices[memo] = self._slice_spec(array, key)
-        view.spec, view.storage, view.core, view.dynamic = child, self.storage, core, None
+        else:
+            memo = (array.shape, key[0].start)
+        try:
+            view.spec = spec.slices[memo]
+        except KeyError:
+            view.spec = spec.slices[memo] = self._slice_spec(array, key)
+        view.storage = self.storage
+        view.core = core
+        view.dynamic = None
         return view
 
     def _otherwise(self, key: Any) -> View:
