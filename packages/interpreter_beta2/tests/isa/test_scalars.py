@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,9 @@ from neuroncore.errors import (
     UndefinedError,
     UnsupportedError,
 )
+from neuroncore.machine.observe import watched_by
+from neuroncore.program import Recorder, capture, emit, execute_program, parse_program, verify
+from neuroncore.timeline import estimate
 
 WIDTHS = {"int32": np.int32, "int64": np.int64}
 every_width = pytest.mark.parametrize("width", WIDTHS)
@@ -285,3 +290,53 @@ def test_up_to_0_6_there_are_no_64_bits(speak, dtype):
     with pytest.raises(KernelError, match=r"use u?int32"):
         speak("0.6").run(lambda x: None, np.zeros((2, 2), dtype))
     assert not hasattr(speak("0.6").nl, np.dtype(dtype).name)
+
+
+# -- programs -------------------------------------------------------------------------------------
+
+
+def row_at(lang, use):
+    """A kernel that copies the row of x at use(scalar), a scalar loaded from n."""
+    nl, nisa = lang.nl, lang.nisa
+
+    @lang.nki.jit
+    def kernel(x, n):
+        row, number = (nl.ndarray(s, d, buffer=nl.shared_hbm)
+                       for s, d in (((1, 8), nl.float32), ((1, 1), n.dtype)))  # fmt: skip
+        scalar = nisa.scalar_load(n)
+        nisa.dma_copy(row, x.ap([[8, 1], [1, 8]], scalar_offset=use(scalar)))
+        nisa.scalar_store(number, scalar)
+        return row, number
+
+    return kernel
+
+
+def test_a_loaded_scalar_is_part_of_a_program_for_every_number(lang, ramp):
+    program = capture(row_at(lang, lambda scalar: scalar), ramp, np.full((1, 1), 1, np.int32))
+
+    assert parse_program(str(program)) == program and not verify(program)
+    n = np.full((1, 1), 2, np.int32)
+    names: dict[str, Any] = {
+        "nki": lang.nki,
+        "nl": lang.nl,
+        "nisa": lang.nisa,
+        "__name__": "kernel",
+    }
+    exec(re.sub(r"(?m)^import nki.*$", "", emit(program, "0.7")), names)
+    for row, number in (execute_program(program, [ramp, n])[:2], names["kernel"](ramp, n)):
+        assert row.tolist() == [ramp[2].tolist()] and number.item() == 2
+
+
+def test_the_time_of_a_kernel_with_a_loaded_scalar(lang, ramp):
+    kernel = row_at(lang, lambda scalar: scalar)
+    with watched_by(recorder := Recorder(kernel, for_time=True, needs_values=False)):
+        kernel(ramp, np.ones((1, 1), np.int32))
+
+    bars = estimate(recorder.program()).bars
+    assert [bar.instruction for bar in bars] == ["scalar_load", "dma_copy", "scalar_store"]
+
+
+def test_what_is_computed_of_a_loaded_scalar_is_no_program(lang, ramp):
+    with pytest.raises(UnsupportedError, match="a number that the device computes is used") as why:
+        capture(row_at(lang, lambda scalar: scalar + 1), ramp, np.ones((1, 1), np.int32))
+    assert "scalar + 1" in str(why.value)

@@ -68,6 +68,10 @@ class Watcher:
     def register(self, cell: View) -> None:
         """A virtual register came to be, of which `cell` is the element."""
 
+    def number_read(self, cell: View) -> None:
+        """The kernel goes on with the number that `cell`, the element of a register or scalar,
+        holds now; no compile-time number."""
+
     def will(self, event: Event) -> None:
         """The instruction is legal and about to run."""
 

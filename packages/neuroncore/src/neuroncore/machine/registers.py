@@ -100,6 +100,8 @@ class DeviceNumber:
         if self._known is not None:
             return self._known
         self._core.need_values()
+        for watcher in self._core.watchers:
+            watcher.number_read(self.cell)
         return self.cell.view(dtype).array[0, 0].item()
 
     def become(self, number: int) -> None:

@@ -39,7 +39,7 @@ from neuroncore.program.emission.constant_arrays import (
 from neuroncore.program.emission.legalization import through_hbm, with_whole_constants
 from neuroncore.program.emission.line_breaking import INDENT, folded
 from neuroncore.program.emission.meaning import in_version
-from neuroncore.program.ir.constants import elements_of, is_turn
+from neuroncore.program.ir.constants import elements_of, is_scalar, is_turn
 from neuroncore.program.ir.naming import names_of, without_clashes
 from neuroncore.program.ir.nodes import (
     Access,
@@ -330,11 +330,12 @@ class _Writer:
         return first.bounds(self.ranges)[0] >= 0 and last.bounds(self.ranges)[1] <= size
 
     def index(self, access: Access) -> str:
-        """What an index is read from: a tensor, or a register with a loop's number."""
+        """What an index is read from: a tensor, a register with a loop's number, or a scalar."""
         buffer = self.buffers[access.buffer]
-        if not is_turn(buffer):
-            return self.access(access)
-        return f"nisa.register_alloc({elements_of(buffer).item()})"
+        if is_turn(buffer):
+            return f"nisa.register_alloc({elements_of(buffer).item()})"
+        read = self.access(access)
+        return f"nisa.scalar_load({read})" if is_scalar(buffer) else read
 
     def pattern(self, access: Access) -> str:
         pairs = [[s, n] for s, n in zip(access.strides, access.shape, strict=True)]

@@ -54,6 +54,12 @@ def is_turn(buffer: Buffer) -> bool:
     return buffer.content is not None and buffer.dtype is int32 and buffer.num_bytes == 4
 
 
+def is_scalar(buffer: Buffer) -> bool:
+    """Whether it is what a scalar of the device holds: one int32 that scalar_load puts there."""
+    is_cell = buffer.space is MemorySpace.private_hbm and buffer.shape == (1, 1)
+    return is_cell and buffer.content is None and buffer.dtype is int32
+
+
 def digest_of(content: bytes) -> str:
     """The identity of a content: the first 64 bits of its SHA-256."""
     return sha256(content).hexdigest()[:16]

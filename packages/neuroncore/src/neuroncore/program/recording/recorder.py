@@ -29,12 +29,11 @@ from neuroncore.program.recording.trace import (
     RecordedView,
     RunColumns,
 )
-from neuroncore.source_location import Place
+from neuroncore.source_location import Place, find_place
 from neuroncore.spec import Spec, row_major
 from nki_dtypes import cast
 
 BETA1 = (0, 1)
-_LOADS = {"register_load": "register", "scalar_load": "scalar"}
 OFFSETS_KEPT = 1 << 16
 
 
@@ -126,10 +125,19 @@ class Recorder(Watcher):
     def register(self, cell: View) -> None:
         self._registers.add(id(cell.storage))
 
+    def number_read(self, cell: View) -> None:
+        self._reject(
+            "a number that the device computes is used as one of the kernel", find_place(),
+            expected="compile-time ints; a loaded scalar as scalar_offset or in scalar_store",
+            got=repr(cell), hint="compute with tensors; give the loop a known bound",
+        )  # fmt: skip
+
     def _set(self, cell: View, src: View | None) -> None:
         """A register holds a compile-time number from now on: it is the constant of that number."""
         if src is not None:  # another register, or the variable of a loop
             held = self._tensors[id(src.storage)].elements
+            if held is None:
+                self.number_read(src)
         else:
             held = np.array(cell.array, cell.spec.storage)
         if held is None:
@@ -195,10 +203,10 @@ class Recorder(Watcher):
     def _reject_unsupported_event(self, event: Event) -> None:
         """A program holds for any content of its tensors, and has no indices of free elements."""
         call = event.call
-        if call.record.name in _LOADS:
+        if call.record.name == "register_load":
             self._reject(
-                f"a {_LOADS[call.record.name]} is loaded from a tensor, which no program says",
-                event.place, expected="registers that hold compile-time ints, or none",
+                "a register is loaded from a tensor, which no program says", event.place,
+                expected="registers that hold compile-time ints, or none",
                 hint="scalar_offset also takes a (1, 1) tensor; write a loop with a known bound",
             )  # fmt: skip
         picked = [n for n, s in call.tiles.items() if s.indirect and s.indirect.kind == "free"]

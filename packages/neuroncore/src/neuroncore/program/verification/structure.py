@@ -22,7 +22,7 @@ from neuroncore.instructions import INSTRUCTIONS, Operand
 from neuroncore.instructions._execute import is_beyond, too_large
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program.ir.binding import RULE, seen_as
-from neuroncore.program.ir.constants import is_turn
+from neuroncore.program.ir.constants import is_scalar, is_turn
 from neuroncore.program.ir.nodes import Access, Allocate, Buffer, Call, Indirect, Loop, Statement
 from neuroncore.program.ir.program import Program
 from neuroncore.program.verification.findings import as_violation, found
@@ -249,10 +249,10 @@ class _Reader:
 
 def _is_index(moved: Indirect, index: Buffer) -> bool:
     """Whether a buffer holds integers where the index of a dynamic access may be."""
-    turn = moved.kind == "scalar" and is_turn(index)
-    in_place = index.space is MemorySpace.sbuf or turn
+    if moved.kind == "scalar" and (is_turn(index) or is_scalar(index)) and not moved.index.dtype:
+        return True
     has_integers = seen_as(moved.index, index) in (int32, uint32)
-    return moved.kind in ("scalar", "vector") and has_integers and in_place
+    return moved.kind in ("scalar", "vector") and has_integers and index.space is MemorySpace.sbuf
 
 
 def _odd_constant(made: Allocate, loops: tuple[str, ...]) -> Iterator[Finding]:

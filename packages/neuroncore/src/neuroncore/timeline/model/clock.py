@@ -14,6 +14,7 @@ _LATENCY = {
     Engine.vector: "VECTOR_LATENCY",
     Engine.scalar: "SCALAR_LATENCY",
     Engine.gpsimd: "GPSIMD_LATENCY",
+    Engine.sync: "GPSIMD_LATENCY",  # a guess: no document shows one; a profile would
 }
 PARTITIONS_PER_DMA_ENGINE = 8  # [NKI DMA overview]
 
