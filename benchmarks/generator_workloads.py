@@ -91,6 +91,56 @@ def selective_scan(x: Any, dt: Any, a: Any, b: Any, c: Any) -> Any:
     return np.stack(left, 1)
 
 
+def dense_experts(x: Any, router: Any, w1: Any, w2: Any) -> Any:
+    gates, total = softmax(x @ router), np.zeros(x.shape, np.float32)
+    for e in range(w1.shape[0]):
+        total = total + gates[:, e, None] * (np.maximum(x @ w1[e], 0) @ w2[e])
+    return total
+
+
+def _surprise(logits: Any) -> Any:
+    top = np.max(logits, -1)
+    return np.log(np.sum(np.exp(logits - top[:, None]), -1)) + top - np.diagonal(logits)
+
+
+def clip_loss(images: Any, texts: Any, scale: Any) -> Any:
+    a, b = (v / np.sqrt(np.sum(v * v, -1, keepdims=True)) for v in (images, texts))
+    logits = a @ b.T * np.exp(scale)
+    return (np.mean(_surprise(logits)) + np.mean(_surprise(logits.T))) / 2
+
+
+def groupnorm(x: Any, w: Any, b: Any) -> Any:
+    g = np.reshape(x, (x.shape[0], 32, -1))
+    away = g - np.mean(g, -1, keepdims=True)
+    g = away / np.sqrt(np.mean(away * away, -1, keepdims=True) + 1e-5)
+    return np.reshape(g, x.shape) * w[:, None, None] + b[:, None, None]
+
+
+def adamw(p: Any, g: Any, m: Any, v: Any) -> None:
+    m[...] = 0.9 * m + 0.1 * g
+    v[...] = 0.999 * v + 0.001 * g * g
+    step = (m / (1 - 0.9**10)) / (np.sqrt(v / (1 - 0.999**10)) + 1e-8)
+    p[...] = p - 1e-3 * (step + 0.01 * p)
+
+
+def layernorm(x: Any, w: Any, b: Any) -> Any:
+    away = x - np.mean(x, -1, keepdims=True)
+    return away / np.sqrt(np.mean(away * away, -1, keepdims=True) + 1e-5) * w + b
+
+
+def gpt_block(
+    x: Any, w1: Any, b1: Any, wqkv: Any, wo: Any, w2: Any, b2: Any, up: Any, down: Any
+) -> Any:
+    rows, width = x.shape
+    heads = np.reshape(layernorm(x, w1, b1) @ wqkv, (rows, 3, 4, width // 4))
+    q, k, v = np.transpose(heads, (1, 2, 0, 3))
+    scores = q @ np.transpose(k, (0, 2, 1)) / math.sqrt(width // 4)
+    scores = np.where(np.tri(rows, dtype=bool), scores, np.float32(-1e9))
+    x = x + np.reshape(np.transpose(softmax(scores) @ v, (1, 0, 2)), (rows, width)) @ wo
+    h = layernorm(x, w2, b2) @ up
+    return x + 0.5 * h * (1 + np.tanh(0.7978845608 * (h + 0.044715 * h * h * h))) @ down
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A function on arrays of these specs; bounds and least are (instructions, HBM MiB)."""
@@ -150,5 +200,24 @@ WORKLOADS = (
         "selective scan", selective_scan,
         ("f32[128, 64]", "f32[128, 64]", "f32[128, 8]", "f32[64, 8]", "f32[64, 8]"), (296, 0.112),
         (208, 0.102),
+    ),
+    Workload(
+        "dense experts", dense_experts,
+        ("f32[128, 256]", "f32[256, 8]", "f32[8, 256, 512]", "f32[8, 512, 256]"), (186, 9.08),
+        (124, 8.258),
+    ),
+    Workload("CLIP loss", clip_loss, ("f32[256, 512]",) * 2 + ("f32[]",), (102, 1.1), (68, 1.0)),
+    Workload(
+        "groupnorm", groupnorm, ("f32[4, 64, 32, 32]", "f32[64]", "f32[64]"), (18, 2.2), (12, 2.0)
+    ),
+    Workload(
+        "AdamW step", adamw, ("f32[1024, 1024]",) * 4, (90, 30.8), (60, 28.0), in_place=True
+    ),
+    Workload(
+        "GPT block", gpt_block,
+        (
+            "f32[128, 256]", *("f32[256]",) * 2, "f32[256, 768]", "f32[256, 256]",
+            *("f32[256]",) * 2, "f32[256, 1024]", "f32[1024, 256]",
+        ), (169, 3.579), (113, 3.254),
     ),
 )  # fmt: skip

@@ -20,51 +20,37 @@ def attention(q, k, v):
     assert q.shape == (4, 256, 64)
     assert k.shape == (4, 256, 64)
     assert v.shape == (4, 256, 64)
-    iota_in_hbm = nl.ndarray((256,), dtype=nl.float32, buffer=nl.private_hbm)
+    iota_on_chip = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
     row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
     nisa.iota(row, [[1, 256]])  # from attention.py:16
-    nisa.dma_copy(iota_in_hbm.ap(pattern=[[256, 1], [1, 256]], offset=0), row)
-    iota_in_hbm_2 = nl.ndarray((256,), dtype=nl.float32, buffer=nl.private_hbm)
-    row_2 = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
-    nisa.iota(row_2, [[1, 256]])  # from attention.py:16
-    nisa.dma_copy(iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0), row_2)
-    less_equal_in_hbm = nl.ndarray((256, 256), dtype=nl.bool_, buffer=nl.private_hbm)
+    nisa.dma_copy(iota_on_chip, row)
+    iota_2_on_chip = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.iota(iota_2_on_chip, [[1, 256]])  # from attention.py:16
+    less_equal_on_chip = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
     iota_in_hbm_2_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
-    iota_in_hbm_2_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(iota_in_hbm_2_row, iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0))
     ones = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
     nisa.memset(ones, 1.0)
     copies = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies, ones, moving=iota_in_hbm_2_row)
+    nisa.nc_matmul(copies, ones, moving=iota_2_on_chip)
     nisa.tensor_copy(iota_in_hbm_2_rows, copies)
     iota_in_hbm_tile = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(iota_in_hbm_tile, iota_in_hbm.ap(pattern=[[2, 128], [1, 2]], offset=0))
     nisa.tensor_scalar(  # from attention.py:16
         iota_in_hbm_tile,
-        iota_in_hbm_tile,
+        iota_on_chip,
         op0=nl.add,
         operand0=0.0,
     )
-    less_equal_tile = nl.ndarray(  # from attention.py:16
-        (128, 2, 256),
-        dtype=nl.uint8,
-        buffer=nl.sbuf,
-    )
     nisa.tensor_scalar(  # from attention.py:16
-        less_equal_tile[:, 0, :],
+        less_equal_on_chip[:, 0, :],
         iota_in_hbm_2_rows,
         op0=nl.less_equal,
         operand0=iota_in_hbm_tile[:, 0:1],
     )
     nisa.tensor_scalar(  # from attention.py:16
-        less_equal_tile[:, 1, :],
+        less_equal_on_chip[:, 1, :],
         iota_in_hbm_2_rows,
         op0=nl.less_equal,
         operand0=iota_in_hbm_tile[:, 1:2],
-    )
-    nisa.dma_copy(
-        less_equal_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
-        less_equal_tile,
     )
     out = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.shared_hbm)
     for batch in range(2):
@@ -116,13 +102,6 @@ def attention(q, k, v):
         )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-        less_equal_in_hbm_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
-        nisa.dma_copy(
-            less_equal_in_hbm_tile,
-            less_equal_in_hbm.ap(
-                pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8
-            ),
-        )
         select_reduce_tile = nl.ndarray(  # from attention.py:16
             (128, 2, 256),
             dtype=nl.float32,
@@ -135,7 +114,7 @@ def attention(q, k, v):
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile[:, 0, :],
-            less_equal_in_hbm_tile[:, 0, :],
+            less_equal_on_chip[:, 0, :],
             on_true=product[:, 0:256],
             on_false=float("-inf"),
             reduce_res=select_reduce_of_rows[:, 0:1],
@@ -143,7 +122,7 @@ def attention(q, k, v):
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile[:, 1, :],
-            less_equal_in_hbm_tile[:, 1, :],
+            less_equal_on_chip[:, 1, :],
             on_true=product[:, 256:512],
             on_false=float("-inf"),
             reduce_res=select_reduce_of_rows[:, 1:2],
@@ -204,13 +183,6 @@ def attention(q, k, v):
             )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-        less_equal_in_hbm_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
-        nisa.dma_copy(
-            less_equal_in_hbm_tile_2,
-            less_equal_in_hbm.ap(
-                pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8
-            ),
-        )
         select_reduce_tile_2 = nl.ndarray(  # from attention.py:16
             (128, 2, 256),
             dtype=nl.float32,
@@ -223,7 +195,7 @@ def attention(q, k, v):
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile_2[:, 0, :],
-            less_equal_in_hbm_tile_2[:, 0, :],
+            less_equal_on_chip[:, 0, :],
             on_true=product_2[:, 0:256],
             on_false=float("-inf"),
             reduce_res=select_reduce_of_rows_2[:, 0:1],
@@ -231,7 +203,7 @@ def attention(q, k, v):
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile_2[:, 1, :],
-            less_equal_in_hbm_tile_2[:, 1, :],
+            less_equal_on_chip[:, 1, :],
             on_true=product_2[:, 256:512],
             on_false=float("-inf"),
             reduce_res=select_reduce_of_rows_2[:, 1:2],

@@ -51,25 +51,41 @@ def mlp(x, gate, up, down):
             right_2,
             up.ap(pattern=[[1024, 128], [131072, 4], [1, 512]], offset=512*block),
         )
-        for column in range(4):
-            product = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:8
+        for column in range(2):
+            product = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:8
             for k in range(4):
                 nisa.nc_matmul(
-                    product,
-                    right[:, k, 128*column : 128*column + 128],
+                    product[:, 0, :],
+                    right[:, k, 256*column : 256*column + 128],
                     moving=left[:, k, :],
                 )
-            product_2 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:10
             for k in range(4):
                 nisa.nc_matmul(
-                    product_2,
-                    right_2[:, k, 128*column : 128*column + 128],
+                    product[:, 1, :],
+                    right[:, k, 256*column + 128 : 256*column + 256],
                     moving=left[:, k, :],
                 )
-            silu_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)  # from mlp.py:9
+            product_2 = nl.ndarray(  # from mlp.py:10
+                (128, 2, 256),
+                dtype=nl.float32,
+                buffer=nl.psum,
+            )
+            for k in range(4):
+                nisa.nc_matmul(
+                    product_2[:, 0, :],
+                    right_2[:, k, 256*column : 256*column + 128],
+                    moving=left[:, k, :],
+                )
+            for k in range(4):
+                nisa.nc_matmul(
+                    product_2[:, 1, :],
+                    right_2[:, k, 256*column + 128 : 256*column + 256],
+                    moving=left[:, k, :],
+                )
+            silu_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)  # from mlp.py:9
             nisa.activation(silu_tile, nl.silu, data=product)  # from mlp.py:9
             nisa.tensor_tensor(  # from mlp.py:10
-                kept[:, 4*block + column, :],
+                kept[:, 4*block + 2*column : 4*block + 2*column + 2, :],
                 silu_tile,
                 data2=product_2,
                 op=nl.multiply,

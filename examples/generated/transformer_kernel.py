@@ -47,33 +47,27 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     assert gate.shape == (256, 512)
     assert up.shape == (256, 512)
     assert down.shape == (512, 256)
-    iota_in_hbm = nl.ndarray((256,), dtype=nl.float32, buffer=nl.private_hbm)
+    iota_on_chip = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
     row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
     nisa.iota(row, [[1, 256]])  # from attention.py:16
-    nisa.dma_copy(iota_in_hbm.ap(pattern=[[256, 1], [1, 256]], offset=0), row)
-    iota_in_hbm_2 = nl.ndarray((256,), dtype=nl.float32, buffer=nl.private_hbm)
-    row_2 = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
-    nisa.iota(row_2, [[1, 256]])  # from attention.py:16
-    nisa.dma_copy(iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0), row_2)
+    nisa.dma_copy(iota_on_chip, row)
+    iota_2_on_chip = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.iota(iota_2_on_chip, [[1, 256]])  # from attention.py:16
     matmul_in_hbm = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
     matmul_in_hbm_2 = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
-    matmul_in_hbm_3 = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
-    less_equal_in_hbm = nl.ndarray((256, 256), dtype=nl.bool_, buffer=nl.private_hbm)
+    matmul_3_on_chip = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+    less_equal_on_chip = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
     iota_in_hbm_2_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
-    iota_in_hbm_2_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(iota_in_hbm_2_row, iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0))
     ones = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
     nisa.memset(ones, 1.0)
     copies = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies, ones, moving=iota_in_hbm_2_row)
+    nisa.nc_matmul(copies, ones, moving=iota_2_on_chip)
     nisa.tensor_copy(iota_in_hbm_2_rows, copies)
     norm1_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
     norm1_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(norm1_row, norm1.ap(pattern=[[256, 1], [1, 256]], offset=0))
-    ones_2 = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.memset(ones_2, 1.0)
     copies_2 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies_2, ones_2, moving=norm1_row)
+    nisa.nc_matmul(copies_2, ones, moving=norm1_row)
     nisa.tensor_copy(norm1_rows, copies_2)
     right = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(right, wq.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
@@ -83,35 +77,28 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     nisa.dma_copy(right_3, wv.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
     multiply_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     iota_in_hbm_tile = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(iota_in_hbm_tile, iota_in_hbm.ap(pattern=[[2, 128], [1, 2]], offset=0))
-    x_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x_tile, x.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
+    x_on_chip = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(
+        x_on_chip.ap(pattern=[[512, 128], [0, 1], [1, 512]], offset=0),
+        x.ap(pattern=[[512, 128], [65536, 1], [1, 512]], offset=0),
+    )
     nisa.tensor_scalar(  # from attention.py:16
         iota_in_hbm_tile,
-        iota_in_hbm_tile,
+        iota_on_chip,
         op0=nl.add,
         operand0=0.0,
     )
-    less_equal_tile = nl.ndarray(  # from attention.py:16
-        (128, 2, 256),
-        dtype=nl.uint8,
-        buffer=nl.sbuf,
-    )
     nisa.tensor_scalar(  # from attention.py:16
-        less_equal_tile[:, 0, :],
+        less_equal_on_chip[:, 0, :],
         iota_in_hbm_2_rows,
         op0=nl.less_equal,
         operand0=iota_in_hbm_tile[:, 0:1],
     )
     nisa.tensor_scalar(  # from attention.py:16
-        less_equal_tile[:, 1, :],
+        less_equal_on_chip[:, 1, :],
         iota_in_hbm_2_rows,
         op0=nl.less_equal,
         operand0=iota_in_hbm_tile[:, 1:2],
-    )
-    nisa.dma_copy(
-        less_equal_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
-        less_equal_tile,
     )
     square_tile = nl.ndarray(  # from transformer.py:12
         (128, 2, 256),
@@ -121,7 +108,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     nisa.activation(  # from transformer.py:12
         square_tile[:, 0, :],
         nl.square,
-        data=x_tile[:, 0, :],
+        data=x_on_chip[:, 0, :],
         reduce_op=nl.add,
         reduce_res=iota_in_hbm_tile[:, 0:1],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -129,7 +116,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     nisa.activation(  # from transformer.py:12
         square_tile[:, 1, :],
         nl.square,
-        data=x_tile[:, 1, :],
+        data=x_on_chip[:, 1, :],
         reduce_op=nl.add,
         reduce_res=iota_in_hbm_tile[:, 1:2],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -143,7 +130,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
         multiply_tile[:, 0, :],
-        x_tile[:, 0, :],
+        x_on_chip[:, 0, :],
         op0=nl.multiply,
         operand0=iota_in_hbm_tile[:, 0:1],
         op1=nl.multiply,
@@ -151,7 +138,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
         multiply_tile[:, 1, :],
-        x_tile[:, 1, :],
+        x_on_chip[:, 1, :],
         op0=nl.multiply,
         operand0=iota_in_hbm_tile[:, 1:2],
         op1=nl.multiply,
@@ -205,23 +192,24 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
             transposed_rows[:, k, 128:256],
             moving=right_3[:, k, :],
         )
-    product_rows_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.tensor_copy(
-        product_rows_3,
+        matmul_3_on_chip.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
         product_3.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
     )
-    nisa.dma_copy(
-        matmul_in_hbm_3.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
-        product_rows_3,
-    )
     concatenate_in_hbm = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.private_hbm)
+    cos_on_chip = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(
+        cos_on_chip.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0),
+        cos.ap(pattern=[[32, 128], [4096, 2], [1, 32]], offset=0),
+    )
+    sin_on_chip = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(
+        sin_on_chip.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0),
+        sin.ap(pattern=[[32, 128], [4096, 2], [1, 32]], offset=0),
+    )
     for tile in range(2):
         matmul_in_hbm_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(matmul_in_hbm_tile, matmul_in_hbm[128*tile : 128*tile + 128, :])
-        cos_tile = nl.ndarray((128, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(cos_tile, cos[128*tile : 128*tile + 128, :])
-        sin_tile = nl.ndarray((128, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(sin_tile, sin[128*tile : 128*tile + 128, :])
         concatenate_in_hbm_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
         multiply_tile_2 = nl.ndarray(  # from rope.py:10
             (128, 4, 32),
@@ -231,7 +219,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_2,
             matmul_in_hbm_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
-            data2=cos_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            data2=cos_on_chip.ap(pattern=[[64, 128], [0, 4], [1, 32]], offset=32*tile),
             op=nl.multiply,
         )
         multiply_tile_3 = nl.ndarray(  # from rope.py:10
@@ -242,7 +230,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_3,
             matmul_in_hbm_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
-            data2=sin_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            data2=sin_on_chip.ap(pattern=[[64, 128], [0, 4], [1, 32]], offset=32*tile),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
@@ -254,13 +242,13 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_3,
             matmul_in_hbm_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
-            data2=cos_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            data2=cos_on_chip.ap(pattern=[[64, 128], [0, 4], [1, 32]], offset=32*tile),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_2,
             matmul_in_hbm_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
-            data2=sin_tile.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            data2=sin_on_chip.ap(pattern=[[64, 128], [0, 4], [1, 32]], offset=32*tile),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
@@ -277,10 +265,6 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     for tile in range(2):
         matmul_in_hbm_2_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(matmul_in_hbm_2_tile, matmul_in_hbm_2[128*tile : 128*tile + 128, :])
-        cos_tile_2 = nl.ndarray((128, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(cos_tile_2, cos[128*tile : 128*tile + 128, :])
-        sin_tile_2 = nl.ndarray((128, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(sin_tile_2, sin[128*tile : 128*tile + 128, :])
         concatenate_in_hbm_2_tile = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
         multiply_tile_4 = nl.ndarray(  # from rope.py:10
             (128, 4, 32),
@@ -290,7 +274,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_4,
             matmul_in_hbm_2_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
-            data2=cos_tile_2.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            data2=cos_on_chip.ap(pattern=[[64, 128], [0, 4], [1, 32]], offset=32*tile),
             op=nl.multiply,
         )
         multiply_tile_5 = nl.ndarray(  # from rope.py:10
@@ -301,7 +285,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_5,
             matmul_in_hbm_2_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
-            data2=sin_tile_2.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            data2=sin_on_chip.ap(pattern=[[64, 128], [0, 4], [1, 32]], offset=32*tile),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
@@ -313,13 +297,13 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_5,
             matmul_in_hbm_2_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=32),
-            data2=cos_tile_2.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            data2=cos_on_chip.ap(pattern=[[64, 128], [0, 4], [1, 32]], offset=32*tile),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
             multiply_tile_4,
             matmul_in_hbm_2_tile.ap(pattern=[[256, 128], [64, 4], [1, 32]], offset=0),
-            data2=sin_tile_2.ap(pattern=[[32, 128], [0, 4], [1, 32]], offset=0),
+            data2=sin_on_chip.ap(pattern=[[64, 128], [0, 4], [1, 32]], offset=32*tile),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
@@ -332,7 +316,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
             concatenate_in_hbm_2.ap(pattern=[[64, 128], [16384, 4], [1, 64]], offset=8192*tile),
             concatenate_in_hbm_2_tile,
         )
-    reshape_in_hbm = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
+    reshape_on_chip = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
     for batch in range(2):
         transposed_rows_2 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
         concatenate_in_hbm_tile_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
@@ -367,9 +351,13 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         nisa.tensor_copy(right_4.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0), transposed_3)
         right_5 = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
-            right_5.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
-            matmul_in_hbm_3.ap(
-                pattern=[[256, 128], [64, 2], [32768, 2], [1, 64]], offset=128*batch
+            right_5[:, 0:3:2, :],
+            matmul_3_on_chip.ap(pattern=[[512, 64], [256, 2], [64, 2], [1, 64]], offset=128*batch),
+        )
+        nisa.dma_copy(
+            right_5[:, 1:4:2, :],
+            matmul_3_on_chip.ap(
+                pattern=[[512, 64], [256, 2], [64, 2], [1, 64]], offset=128*batch + 32768
             ),
         )
         product_4 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
@@ -396,13 +384,6 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-        less_equal_in_hbm_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
-        nisa.dma_copy(
-            less_equal_in_hbm_tile,
-            less_equal_in_hbm.ap(
-                pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8
-            ),
-        )
         select_reduce_tile = nl.ndarray(  # from attention.py:16
             (128, 2, 256),
             dtype=nl.float32,
@@ -415,7 +396,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile[:, 0, :],
-            less_equal_in_hbm_tile[:, 0, :],
+            less_equal_on_chip[:, 0, :],
             on_true=product_4[:, 0:256],
             on_false=float("-inf"),
             reduce_res=select_reduce_of_rows[:, 0:1],
@@ -423,7 +404,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile[:, 1, :],
-            less_equal_in_hbm_tile[:, 1, :],
+            less_equal_on_chip[:, 1, :],
             on_true=product_4[:, 256:512],
             on_false=float("-inf"),
             reduce_res=select_reduce_of_rows[:, 1:2],
@@ -484,13 +465,6 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
             )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-        less_equal_in_hbm_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
-        nisa.dma_copy(
-            less_equal_in_hbm_tile_2,
-            less_equal_in_hbm.ap(
-                pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8
-            ),
-        )
         select_reduce_tile_2 = nl.ndarray(  # from attention.py:16
             (128, 2, 256),
             dtype=nl.float32,
@@ -503,7 +477,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile_2[:, 0, :],
-            less_equal_in_hbm_tile_2[:, 0, :],
+            less_equal_on_chip[:, 0, :],
             on_true=product_5[:, 0:256],
             on_false=float("-inf"),
             reduce_res=select_reduce_of_rows_2[:, 0:1],
@@ -511,7 +485,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile_2[:, 1, :],
-            less_equal_in_hbm_tile_2[:, 1, :],
+            less_equal_on_chip[:, 1, :],
             on_true=product_5[:, 256:512],
             on_false=float("-inf"),
             reduce_res=select_reduce_of_rows_2[:, 1:2],
@@ -574,44 +548,24 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
                 transposed_rows_4[:, k, 128:256],
                 moving=right_5[:, k + 2, :],
             )
-        multiply_tile_6 = nl.ndarray(  # from attention.py:16
-            (128, 2, 64),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
         nisa.tensor_tensor(  # from attention.py:16
-            multiply_tile_6,
+            reshape_on_chip.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch),
             product_6.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
-        nisa.dma_copy(
-            reshape_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch),
-            multiply_tile_6,
-        )
-        multiply_tile_7 = nl.ndarray(  # from attention.py:16
-            (128, 2, 64),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
         nisa.tensor_tensor(  # from attention.py:16
-            multiply_tile_7,
+            reshape_on_chip.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch + 64),
             product_7.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows_2.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
-        )
-        nisa.dma_copy(
-            reshape_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch + 64),
-            multiply_tile_7,
         )
     out = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.shared_hbm)
     norm2_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
     norm2_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(norm2_row, norm2.ap(pattern=[[256, 1], [1, 256]], offset=0))
-    ones_3 = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.memset(ones_3, 1.0)
     copies_3 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies_3, ones_3, moving=norm2_row)
+    nisa.nc_matmul(copies_3, ones, moving=norm2_row)
     nisa.tensor_copy(norm2_rows, copies_3)
     right_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(right_6, wo.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
@@ -621,17 +575,12 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     nisa.dma_copy(right_8, up.ap(pattern=[[512, 128], [65536, 2], [1, 512]], offset=0))
     right_9 = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(right_9, down.ap(pattern=[[256, 128], [32768, 4], [1, 256]], offset=0))
-    reshape_in_hbm_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(
-        reshape_in_hbm_tile,
-        reshape_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
-    )
     transposed_rows_5 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     transposed_6 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(transposed_6[:, 0, :], reshape_in_hbm_tile[:, 0, 0:128])
-    nisa.nc_transpose(transposed_6[:, 1, :], reshape_in_hbm_tile[:, 1, 0:128])
-    nisa.nc_transpose(transposed_6[:, 2, :], reshape_in_hbm_tile[:, 0, 128:256])
-    nisa.nc_transpose(transposed_6[:, 3, :], reshape_in_hbm_tile[:, 1, 128:256])
+    nisa.nc_transpose(transposed_6[:, 0, :], reshape_on_chip[:, 0:128])
+    nisa.nc_transpose(transposed_6[:, 1, :], reshape_on_chip[:, 256:384])
+    nisa.nc_transpose(transposed_6[:, 2, :], reshape_on_chip[:, 128:256])
+    nisa.nc_transpose(transposed_6[:, 3, :], reshape_on_chip[:, 384:512])
     nisa.tensor_copy(
         transposed_rows_5.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         transposed_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
@@ -648,10 +597,9 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     add_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     multiply_tile_8 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     x_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x_tile_2, x.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
     nisa.tensor_tensor(  # from transformer.py:26
         add_tile,
-        x_tile_2,
+        x_on_chip,
         data2=product_8.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
         op=nl.add,
     )

@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from neuroncore.program import Program
+from neuroncore.program import Program, walk
 from neuroncore.targets import BANK_ELEMS, resolve_target
 from nki_dtypes import bfloat16, float16, float32
-from nkigen_lite.codegen.emission.candidates import time_of
+from nkigen_lite.codegen.emission.candidates import TimedProgram
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.codegen.loop_nests import TimeLoop
 from nkigen_lite.codegen.loop_nests.group_strategies import write_group
 from nkigen_lite.codegen.loop_nests.outer_reductions import write_outer_reductions
 from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
 from nkigen_lite.codegen.loop_nests.step_phases import step_group
+from nkigen_lite.codegen.loop_nests.stored_rows import stored_runs
 from nkigen_lite.codegen.loop_nests.tiles import Tiles
 from nkigen_lite.codegen.matmul.batched import is_small
 from nkigen_lite.codegen.matmul.blocked import Epilogue, Products
@@ -29,6 +30,7 @@ from nkigen_lite.codegen.movement.indirect import (
     write_scatter,
 )
 from nkigen_lite.codegen.movement.ordering import write_sort, write_topk
+from nkigen_lite.codegen.residency import keep_on_chip
 from nkigen_lite.codegen.strips.epilogue_fusion import KernelPart, parts_of
 from nkigen_lite.codegen.strips.strip_selection import StripPlan, write_strip
 from nkigen_lite.fusion.array_view import ArrayView
@@ -121,16 +123,12 @@ _ROWS = (_Way(name="reductions after the last tile"), _Way(False, name="reductio
 
 @dataclass(slots=True)
 class _Made:
-    """A plan's kernel, written in this way, and its predicted time, known where it is compared."""
+    """A plan's kernel, written in this way."""
 
     way: _Way
     plan: Plan
     kernel: _Kernel
-    program: Program
-
-    @property
-    def us(self) -> float:
-        return time_of(self.program)
+    timed: TimedProgram
 
 
 class _Maker:
@@ -139,13 +137,18 @@ class _Maker:
     def __init__(self, graph: Graph, target: str, nki: str, in_place: bool) -> None:
         self.graph, self.target, self.nki, self.in_place = graph, target, nki, in_place
         self.known: dict[str, float] = {}
+        self.keeps = False
+        """Whether arrays stayed on chip in a kernel of the graph: they do in the others."""
 
     def make(self, way: _Way, forced: Mapping[int, str] | None = None) -> _Made:
         plan = plan_groups(self.graph, resolve_target(self.target), way.across)
         writer = Writer(self.graph.name, self.target, self.nki, self.known)
         writer.forced.update(forced or {})
         kernel = _Kernel(plan, writer, way.strips, self.in_place)
-        return _Made(way, plan, kernel, kernel.program())
+        timed, residents = keep_on_chip(TimedProgram(kernel.program()), not self.keeps)
+        self.keeps |= bool(residents)
+        plan.notes += residents
+        return _Made(way, plan, kernel, timed)
 
     def refined(self, made: _Made) -> _Made:
         """The kernel, or a faster one: of candidates that take nearly the same time by themselves
@@ -153,20 +156,21 @@ class _Maker:
         near = [(n, c) for n, names in enumerate(made.kernel.writer.choices) for c in names]
         if not near:
             return made
-        best_us = made.us
-        for number, name in near[-MOST_TRIALS:]:
+        statements = sum(1 for _ in walk(made.timed.program.body))
+        trials = max(1, min(MOST_TRIALS, MOST_STATEMENTS // statements))
+        for number, name in near[-trials:]:
             try:
                 other = self.make(made.way, {**made.kernel.writer.forced, number: name})
             except CodegenError:
                 continue
-            us = other.us
-            if us < best_us:
-                made, best_us = other, us
+            if other.timed.us < made.timed.us:
+                made = other
         return made
 
 
-MOST_TRIALS = 4
-"""Kernels that are written again with another candidate, at most: of the last parts."""
+MOST_TRIALS, MOST_STATEMENTS = 4, 256
+"""Kernels that are written again with another candidate, and their statements together, at most: of
+the last parts."""
 
 
 def _fastest_plan(graph: Graph, target: str, nki: str, in_place: bool) -> tuple[Program, Plan]:
@@ -188,8 +192,8 @@ def _fastest_plan(graph: Graph, target: str, nki: str, in_place: bool) -> tuple[
         raise rejected[0]
     if len(found) == 1:
         made = maker.refined(found[0])
-        return made.program, made.plan
-    times = [each.us for each in found]
+        return made.timed.program, made.plan
+    times = [each.timed.us for each in found]
     best = times.index(min(times))
     others = (
         f"{m.way.name}: {t:.1f} us"
@@ -198,7 +202,7 @@ def _fastest_plan(graph: Graph, target: str, nki: str, in_place: bool) -> tuple[
     )
     made = maker.refined(found[best])
     made.plan.notes.append(f"{made.way.name}: {times[best]:.1f} us (not {'; '.join(others)})")
-    return made.program, made.plan
+    return made.timed.program, made.plan
 
 
 def returned(graph: Graph) -> tuple[str, ...]:
@@ -291,8 +295,12 @@ class _Kernel:
         """Element-wise operations and row reductions, from HBM to HBM."""
         sources = {v: self.source(v) for v in group.axes.shapes if v not in group.names}
         sources |= {v: self.arrays.known[v] for v in stored}
-        write = write_outer_reductions if group.ends else write_group
-        candidate = write(self.writer, group, sources, self.plan.context, stored)
+        context = self.plan.context
+        if group.ends:
+            candidate = write_outer_reductions(self.writer, group, sources, context, stored)
+        else:
+            runs = stored_runs(self.writer, sources)
+            candidate = write_group(self.writer, group, sources, context, stored, runs)
         if candidate is not None:
             self.plan.notes.append(f"{', '.join(sorted(stored))}: {candidate}")
 

@@ -20,7 +20,7 @@ from nkigen_lite.fusion import Plan
 from nkigen_lite.ir import Graph
 from nkigen_lite.ir.interpreter import as_input
 from nkigen_lite.legalization.rules import in_machine_terms
-from nkigen_lite.passes import canonicalize, decompose, find_steps, map_bodies, rolled
+from nkigen_lite.passes import canonicalize, decompose, find_steps, map_bodies, rolled, why_unrolled
 from nkigen_lite.selection.unsupported import CodegenError
 from nkigen_lite.tensors.errors import SpecError
 
@@ -133,13 +133,16 @@ def compile(
 def compiled(traced: Graph, target: str, nki: str, in_place: bool = False) -> Compiled:
     """The kernel of a traced graph, its repeated steps as loops where those are supported."""
     with_loops = roll_loops(traced)
+    why = why_unrolled(traced) if with_loops is traced else ""
     if with_loops is not traced:
         try:
             passes = {"traced": traced, **rewritten(with_loops, "rolled")}
             return lowered(passes, target, nki, in_place)
-        except CodegenError:
-            pass  # the same steps without a loop, whose own errors are raised
-    return lowered(rewritten(traced), target, nki, in_place)
+        except CodegenError as rejected:
+            why = rejected.what  # the same steps without a loop, whose own errors are raised
+    made = lowered(rewritten(traced), target, nki, in_place)
+    made.plan.notes.extend([f"repeated steps are unrolled: {why}"] if why else [])
+    return made
 
 
 def roll_loops(graph: Graph) -> Graph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -11,7 +11,7 @@ from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Call, Loop, Program, Statement, peaks
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
-from nkigen_lite.fusion import Plan
+from nkigen_lite.fusion import Group, Plan
 from nkigen_lite.ir import Graph, print_graph
 
 _ARRAY = re.compile(r"'([\w+/]{24})[\w+/=]+'")
@@ -20,7 +20,9 @@ _ARRAY = re.compile(r"'([\w+/]{24})[\w+/=]+'")
 
 def explained(passes: Mapping[str, Graph], plan: Plan, stats: Stats) -> str:
     """Everything about a kernel but its source."""
-    return "\n".join((passes_text(passes), plan_text(plan), stats_text(stats)))
+    traced = next(iter(passes.values()))
+    parts = passes_text(passes), plan_text(plan), stats_text(stats, least_bytes(traced))
+    return "\n".join(parts)
 
 
 def passes_text(passes: Mapping[str, Graph]) -> str:
@@ -35,7 +37,10 @@ def passes_text(passes: Mapping[str, Graph]) -> str:
 
 def plan_text(plan: Plan) -> str:
     """The fusion groups in the order in which they run, and why there is more than one."""
-    groups = [f"group {number}: {group}" for number, group in enumerate(plan.groups)]
+    groups = [
+        f"group {number}: {group}; reads {_bytes(plan, read):,} B, leaves {_bytes(plan, left):,} B"
+        for number, (group, read, left) in enumerate(_exchanged(plan))
+    ]
     lines = ["== fusion groups ==", *(groups or ["none: results are only views of arguments"])]
     lines += [*plan.strips, *plan.notes]
     if plan.rejections:
@@ -50,15 +55,36 @@ def plan_text(plan: Plan) -> str:
     return "\n".join([*lines, ""])
 
 
-def stats_text(stats: Stats) -> str:
-    """What one execution costs."""
+def _exchanged(plan: Plan) -> Iterator[tuple[Group, set[str], set[str]]]:
+    """Every group with the arrays that it reads and the values that others read, or that are
+    results."""
+    stored = plan.stored()
+    for group in plan.groups:
+        read = {plan.base_of(o) for n in group.nodes for o in n.operands}
+        yield group, read - group.names - plan.numbers.keys(), stored & group.names
+
+
+def _bytes(plan: Plan, values: set[str]) -> int:
+    specs = plan.graph.specs
+    return sum(specs[v].size * specs[v].dtype.itemsize for v in values)
+
+
+def least_bytes(graph: Graph) -> int:
+    """Bytes of arguments and results, each once."""
+    specs = [v.spec for v in graph.inputs] + [graph.specs[r] for r in dict.fromkeys(graph.results)]
+    return sum(s.size * s.dtype.itemsize for s in specs)
+
+
+def stats_text(stats: Stats, least: int) -> str:
+    """What one execution costs; `least` are the bytes of arguments and results."""
     return (
         "== cost ==\n"
         f"{stats.instructions} instructions, {stats.dmas} of them DMAs\n"
-        f"{stats.hbm_bytes} bytes of HBM read and written\n"
+        f"{stats.hbm_bytes} bytes of HBM read and written; arguments and results are {least}\n"
         f"{stats.peak_sbuf_bytes_per_partition} bytes of SBUF per partition, "
         f"{stats.psum_banks} banks of PSUM\n"
-        f"{stats.predicted_us:.1f} us predicted, without the launch\n"
+        f"{stats.predicted_us:.1f} us predicted, without the launch; {stats.bound_us:.1f} us is the"
+        f" least by {stats.bound_by}\n"
     )
 
 
@@ -68,6 +94,7 @@ class Stats:
 
     `instructions` are executed ones, DMAs included; `hbm_bytes` what DMAs read and write at the HBM
     side, replicas counted; `predicted_us` the timeline's mode "device", without the launch.
+    `bound_us` is the roofline: the time that `bound_by`, an engine or the DMAs ("dma"), is busy.
     """
 
     instructions: int
@@ -76,6 +103,8 @@ class Stats:
     peak_sbuf_bytes_per_partition: int
     psum_banks: int
     predicted_us: float
+    bound_us: float
+    bound_by: str
 
 
 def measure(program: Program) -> Stats:
@@ -86,7 +115,8 @@ def measure(program: Program) -> Stats:
     held = {space: peak.held for space, peak in found.items()}
     return Stats(
         instructions, dmas, hbm_bytes, held.get(MemorySpace.sbuf, 0), held.get(MemorySpace.psum, 0),
-        timeline.total_ns / 1e3,
+        timeline.total_ns / 1e3, timeline.lanes[timeline.bottleneck].busy_ns / 1e3,
+        timeline.bottleneck,
     )  # fmt: skip
 
 

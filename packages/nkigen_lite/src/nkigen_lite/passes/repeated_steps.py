@@ -31,6 +31,22 @@ def find_steps(graph: Graph) -> Steps | None:
     return None
 
 
+def why_unrolled(graph: Graph) -> str:
+    """Why the longest repeated steps are unrolled; empty without any."""
+    places = {n.name: number for number, n in enumerate(graph.nodes)}
+    for start, period, length in _repetitions(_keys(graph))[:1]:
+        steps = Steps(graph, start, period, length // period)
+        origin = graph.nodes[start].origin
+        at = f"{steps.count} steps of {period} operations" + (
+            f" at line {origin.line}" if origin else ""
+        )
+        operands = _operands(steps, 1, places)
+        if operands is not None and not replace(steps, operands=operands).carried:
+            return f"{at} carry no value from one to the next"
+        return f"{at} take their operands from different places"
+    return ""
+
+
 def _keys(graph: Graph) -> list[int]:
     known: dict[Any, int] = {}
     return [known.setdefault(key_of(node), len(known)) for node in graph.nodes]

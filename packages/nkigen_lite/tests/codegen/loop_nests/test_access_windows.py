@@ -28,7 +28,8 @@ def taps(x: Any, w: Any, step: int = 1) -> Any:
 
 def chosen(kernel: Any) -> str:
     """The way that was taken to the last array."""
-    return kernel.plan.notes[-1].split(": ", 1)[1]
+    ways = [n for n in kernel.plan.notes if " stays in SBUF: " not in n]
+    return ways[-1].split(": ", 1)[1]
 
 
 @pytest.mark.parametrize("step", [1, 2])

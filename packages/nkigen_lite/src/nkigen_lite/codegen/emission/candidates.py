@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 
 from neuroncore.enums import MemorySpace
@@ -15,10 +16,12 @@ from nkigen_lite.selection.unsupported import CodegenError
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way: `write` adds its statements or raises CodegenError."""
+    """One way: `write` adds its statements or raises CodegenError. What it loads may stay on chip
+    in its kernel if it `agrees` with the part that stored it."""
 
     name: str
     write: Callable[[], None]
+    agrees: bool = False
 
 
 def fastest(writer: Writer, candidates: Sequence[Candidate], known_as: str | None = None) -> str:
@@ -41,8 +44,7 @@ def fastest(writer: Writer, candidates: Sequence[Candidate], known_as: str | Non
     best = order[0]
     writer.go_back(best.after)
     if forced is not None:
-        most = NEAR * times.get(best.name, 0.0)
-        writer.choices.append([w.name for w in order[1:] if times.get(w.name, inf) <= most])
+        writer.choices.append(_near(candidates, times, best.name))
     others = "; ".join(
         f"{w.name}: {times[w.name]:.1f} us" if w.name in times
         else f"{w.name}: {w.instructions:,} instructions"
@@ -51,8 +53,19 @@ def fastest(writer: Writer, candidates: Sequence[Candidate], known_as: str | Non
     return f"{best.name}: {times[best.name]:.1f} us (not {others})" if others else best.name
 
 
+def _near(candidates: Sequence[Candidate], times: Mapping[str, float], best: str) -> list[str]:
+    """The candidates that may be faster than the best in their kernel, the fastest first."""
+    most = {c.name: NEAR * times.get(best, 0.0) + DMA_US * c.agrees for c in candidates}
+    return sorted(
+        (n for n, us in times.items() if n != best and us <= most[n]), key=times.__getitem__
+    )
+
+
 NEAR = 1.1
 """Times the time of the fastest candidate up to which another may be faster in its kernel."""
+
+DMA_US = 2.0
+"""About what a DMA takes to begin and end: so much later a candidate may be that needs none."""
 
 
 def _written(writer: Writer, candidates: Sequence[Candidate]) -> list[_Written]:
@@ -126,3 +139,14 @@ def predicted_us(writer: Writer, body: tuple[Statement, ...], known_as: str | No
 def time_of(program: Program) -> float:
     """Predicted microseconds of a program that is not checked yet."""
     return estimate(program, mode="device", verified=True).total_ns / 1e3
+
+
+@dataclass(frozen=True)
+class TimedProgram:
+    """A program and its predicted time, known where it is compared."""
+
+    program: Program
+
+    @cached_property
+    def us(self) -> float:
+        return time_of(self.program)

@@ -9,8 +9,19 @@ from typing import Any
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import Place
-from neuroncore.program import Access, Affine, Allocate, Buffer, Loop, Program, Statement, make_call
+from neuroncore.program import (
+    Access,
+    Affine,
+    Allocate,
+    Buffer,
+    Loop,
+    Program,
+    Statement,
+    make_call,
+    whole,
+)
 from neuroncore.program.ir.naming import RESERVED
+from neuroncore.targets import PARTITIONS
 from nki_dtypes import DType
 from nkigen_lite.codegen.emission.axis_tiling import parts, row_parts
 
@@ -41,6 +52,7 @@ class Writer:
         self.choices: list[list[str]] = []
         """For every choice, the candidates that take little more time than the one taken."""
         self._is_choosing = False
+        self._ones: dict[DType, Buffer] = {}
         self.parameters: list[Buffer] = []
         self.buffers: dict[str, Buffer] = {}
         self._blocks: list[list[Statement]] = [[]]
@@ -76,6 +88,16 @@ class Writer:
         self.buffers[made.name] = made
         self._blocks[-1].append(Allocate(made, origin))
         return made
+
+    def ones(self, dtype: DType) -> Buffer:
+        """A row of 128 ones; one for all where none is in a loop."""
+        known = self._ones.get(dtype)
+        if known is None or self.buffers.get(known.name) is not known:
+            known = self.allocate("ones", (1, PARTITIONS), dtype, MemorySpace.sbuf)
+            self.call("memset", dst=whole(known), value=1.0)
+            if len(self._blocks) == 1:
+                self._ones[dtype] = known
+        return known
 
     def call(self, instruction: str, origin: Place | None = None, **fields: Any) -> None:
         """One instruction; a transfer of more axes than a descriptor has is a loop of them."""
@@ -144,6 +166,10 @@ class Writer:
     def since(self, mark: Mark) -> tuple[Statement, ...]:
         """What was added to the block that was open then, and is open now."""
         return tuple(self._blocks[-1][len(mark.blocks[-1]) :])
+
+    def statements(self) -> tuple[Statement, ...]:
+        """What was written, without the loops that are open."""
+        return tuple(self._blocks[0])
 
     def go_back(self, mark: Mark) -> None:
         self.buffers, self._taken = dict(mark.buffers), set(mark.taken)

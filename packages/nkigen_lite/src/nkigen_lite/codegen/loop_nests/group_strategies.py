@@ -25,6 +25,7 @@ from nkigen_lite.codegen.loop_nests.access_windows import (
     write_lines,
 )
 from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
+from nkigen_lite.codegen.loop_nests.stored_rows import merged_rows, rows_in_partitions
 from nkigen_lite.codegen.loop_nests.tiles import DIRECT, Tile, Tiles, write_loops
 from nkigen_lite.codegen.movement.hbm_copy import move
 from nkigen_lite.fusion.array_view import ArrayView
@@ -144,9 +145,10 @@ class GroupWriter:
     """Writes one group of element-wise operations and row reductions, in several ways."""
 
     def __init__(
-        self, writer: Writer, group: Group, context: Context, stored: frozenset[str]
+        self, writer: Writer, group: Group, context: Context, stored: frozenset[str], runs: set[int]
     ) -> None:
         self.writer, self.group, self.context, self.stored = writer, group, context, stored
+        self.runs = runs
 
     def solved(self, sources: Views) -> Solution:
         domain = solve(self.group.axes, self.group.anchor, sources)
@@ -222,6 +224,15 @@ class GroupWriter:
         )  # fmt: skip
         return slim, new
 
+    def stored_rows(self, sources: Views) -> None:
+        """Rows on the partitions from which the arrays were stored."""
+        domain, _ = self.solved(sources)
+        each = rows_in_partitions(self.runs, domain.size(Role.columns))
+        made = merged_rows(self.writer, self.group, sources, self.context, self.stored, each)
+        tiles = self.tiles(made.domain, made.fit, made.sources)
+        tiles.transfers = made.transfers
+        write_loops(tiles)
+
     def windows(self, sources: Views, solution: Solution) -> None:
         """Neighbours loaded together, arrays in other orders as they are stored; the accesses of
         the engines separate them."""
@@ -281,11 +292,13 @@ class GroupWriter:
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
     """What decides which strategies are applicable: some array is read or written with strides
-    (`is_strided`), several are neighbours in HBM, few rows leave partitions empty."""
+    (`is_strided`), several are neighbours in HBM, few rows leave partitions empty, an array was
+    stored from partitions of other rows."""
 
     is_strided: bool
     has_neighbours: bool
     has_few_rows: bool
+    has_other_rows: bool
 
     @property
     def needs_windows(self) -> bool:
@@ -306,8 +319,13 @@ class Strategy:
     write: Callable[[GroupWriter, Views], None]
 
 
+STORED_ROWS = Strategy(
+    "rows on the partitions that stored them", lambda f: f.has_other_rows, GroupWriter.stored_rows
+)
+
 STRATEGIES = (
     Strategy("arrays read and written as they lie", lambda f: True, GroupWriter.plain),
+    STORED_ROWS,
     Strategy("arrays put in order in HBM", lambda f: f.is_strided, GroupWriter.in_order),
     Strategy(
         "columns transposed into rows by TensorE", lambda f: f.is_strided, GroupWriter.transposed
@@ -340,19 +358,25 @@ STRATEGIES = (
 
 
 def write_group(
-    writer: Writer, group: Group, sources: Views, context: Context, stored: frozenset[str]
-) -> str | None:
+    writer: Writer, group: Group, sources: Views, context: Context, stored: frozenset[str],
+    runs: set[int],
+) -> str | None:  # fmt: skip
     """Write element-wise operations and row reductions, from HBM to HBM; return the description of
-    the fastest strategy, None if one only is applicable."""
-    made = GroupWriter(writer, group, context, stored)
-    domain, _ = made.solved(sources)
+    the fastest strategy, None if one only is applicable. `runs`: `stored_rows.stored_runs`."""
+    made = GroupWriter(writer, group, context, stored, runs)
+    domain, whole_fit = made.solved(sources)
     read = [s for v, s in sources.items() if v not in stored]
     few_rows = domain.size(Role.rows) < FEW_ROWS
-    facts = GroupFacts(bool(made.strided(domain, sources)), are_neighbours(read), few_rows)
+    each = rows_in_partitions(runs, domain.size(Role.columns))
+    other_rows = each > 0 and (each != whole_fit.rows or domain.size(Role.batch) > 1)
+    facts = GroupFacts(
+        bool(made.strided(domain, sources)), are_neighbours(read), few_rows, other_rows
+    )
     found = [s for s in STRATEGIES if s.is_applicable(facts)]
     if len(found) == 1:
         found[0].write(made, sources)
         return None
-    return fastest(
-        writer, [Candidate(s.name, partial(s.write, made, dict(sources))) for s in found]
-    )
+    candidates = [
+        Candidate(s.name, partial(s.write, made, dict(sources)), s is STORED_ROWS) for s in found
+    ]
+    return fastest(writer, candidates)

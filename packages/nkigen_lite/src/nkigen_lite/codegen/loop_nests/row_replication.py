@@ -70,8 +70,7 @@ class Replicas:
             return
         row = writer.allocate(f"{source.buffer}_row", (1, columns), dtype, MemorySpace.sbuf)
         writer.call("dma_copy", dst=whole(row), src=row_of(1, columns * stride))
-        ones = writer.allocate("ones", (1, PARTITIONS), dtype, MemorySpace.sbuf)
-        writer.call("memset", dst=whole(ones), value=1.0)
+        ones = writer.ones(dtype)
         for start, count in writer.tiles("part", columns, BANK_ELEMS * BANKS):
             self.spread(row, made, ones, start, count)
 

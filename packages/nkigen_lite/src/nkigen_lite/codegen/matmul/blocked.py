@@ -281,27 +281,38 @@ class Products:
             with writer.loop("block", part.tiles) as b:
                 start = b * block + part.start
                 rights = [self.right(n, (), start, part.size) for n in self.nodes]
-                with writer.loop("column", part.size // PARTITIONS) as c:
+                for c, count in writer.tiles("column", part.size // PARTITIONS, self.at_once()):
                     inner = c * PARTITIONS
                     chunk = b * (block // PARTITIONS) + part.start // PARTITIONS + c
-                    target = made.chunk(chunk, Affine(), self.m)
-                    self.column(name, left, rights, inner, start + inner, PARTITIONS, target)
+                    target = made.chunks_of(chunk, count)
+                    at = Tile(start + inner, PARTITIONS, count, Affine(), self.m, ())
+                    self.column(name, left, rights, inner, at, target)
         if made.rest is not None:
             start = Affine(full)
             rights = [self.right(n, (), start, made.left) for n in self.nodes]
             target = made.remainder(Affine(), self.m)
-            self.column(name, left, rights, Affine(), start, made.left, target)
+            at = Tile(start, made.left, 1, Affine(), self.m, ())
+            self.column(name, left, rights, Affine(), at, target)
         return made
 
+    def at_once(self) -> int:
+        """Blocks of 128 columns that are worked on together: all that a bank takes, where the
+        epilogue reads products only."""
+        assert self.epilogue is not None
+        alone = {n.name for n in self.nodes}.issuperset(self.epilogue.tiles.inputs)
+        return max(1, BANK_ELEMS // self.m) if alone else 1
+
     def column(
-        self, name: str, left: OnChip, rights: list[OnChip], inner: Affine, start: Affine,
-        count: int, target: Access,
+        self, name: str, left: OnChip, rights: list[OnChip], inner: Affine, at: Tile,
+        target: Access,
     ) -> None:  # fmt: skip
         results: dict[str, Access] = {}
         for node, right in zip(self.nodes, rights, strict=True):
-            into = self.writer.allocate(
-                "product", (count, self.m), float32, MemorySpace.psum, node.origin
-            )  # fmt: skip
-            multiply(self.writer, whole(into), right, (inner, count), left, (Affine(), self.m))
+            shape = (at.partitions, *(at.rows,) * (at.rows > 1), self.m)
+            into = self.writer.allocate("product", shape, float32, MemorySpace.psum, node.origin)
+            for number in range(at.rows):
+                bank = columns_of(into, number * self.m, self.m)
+                columns = (inner + number * PARTITIONS, at.partitions)
+                multiply(self.writer, bank, right, columns, left, (Affine(), self.m))
             results[node.name] = whole(into)
-        self.finish(results, {name: target}, Tile(start, count, 1, Affine(), self.m, ()))
+        self.finish(results, {name: target}, at)

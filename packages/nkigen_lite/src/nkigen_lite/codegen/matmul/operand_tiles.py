@@ -64,6 +64,15 @@ class OnChip:
         assert self.main is not None
         return columns_of(self.main, (number + self.first) * self.main.shape[2] + start, count)
 
+    def chunks_of(self, number: Affine, count: int) -> Access:
+        """All columns of some chunks."""
+        assert self.main is not None
+        if count == 1:
+            return self.chunk(number, Affine(), self.main.shape[2])
+        (_, _, x), row = self.main.shape, self.main.row
+        start = (number + self.first) * x
+        return Access(self.main.name, start, (PARTITIONS, count, x), (row, x, 1))
+
     def remainder(self, start: Affine, count: int) -> Access:
         """Columns of the rows of K behind the last full chunk."""
         assert self.rest is not None
@@ -106,7 +115,8 @@ def place(writer: Writer, name: str, num_k: int, num_x: int, dtype: DType) -> On
 def load(writer: Writer, matrix: Matrix, name: str) -> OnChip:
     """The matrix on chip: as it lies where rows of X or few elements are read, else transposed."""
     made = place(writer, name, matrix.num_k, matrix.num_x, matrix.dtype)
-    few = matrix.num_k * matrix.num_x <= BY_DMA_ELEMS
+    given = writer.buffers[matrix.buffer].space is MemorySpace.hbm
+    few = given and matrix.num_k * matrix.num_x <= BY_DMA_ELEMS
     if matrix.along_x == 1 or matrix.along_k != 1 or few:
         _straight(writer, matrix, made)
         return made

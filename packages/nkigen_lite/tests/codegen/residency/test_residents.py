@@ -1,0 +1,105 @@
+"""Arrays between the parts of a kernel stay in SBUF: HBM is read and written once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nkigen_lite.compiler.compile import Compiled
+
+
+def moved(kernel: Compiled) -> float:
+    """HBM bytes for each byte of arguments and results."""
+    graph = kernel.graph
+    results = [graph.specs[r] for r in graph.results]
+    specs = [*(v.spec for v in graph.inputs), *results]
+    return kernel.stats.hbm_bytes / sum(s.size * s.dtype.itemsize for s in specs)
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - np.max(x, -1, keepdims=True))
+    return e / np.sum(e, -1, keepdims=True)
+
+
+def test_a_value_that_several_products_read(lowers, normal):
+    def experts(x: Any, a: Any, b: Any) -> Any:
+        h = np.tanh(x)
+        return np.maximum(h @ a, 0) * softmax(h @ b) + np.abs(h @ a)
+
+    kernel = lowers(experts, normal(128, 256), normal(256, 128), normal(256, 128, seed=1))
+
+    assert moved(kernel) == 1
+
+
+def test_a_matrix_and_its_transpose(lowers, normal):
+    def both(a: Any, b: Any) -> Any:
+        s = a @ b.T
+        return softmax(s) + softmax(s.T).T
+
+    kernel = lowers(both, normal(256, 128), normal(256, 128, seed=1))
+
+    assert moved(kernel) == 1
+
+
+def test_the_diagonal_of_a_computed_matrix(lowers, normal):
+    def trace_of_product(a: Any, b: Any) -> Any:
+        s = a @ b.T
+        return np.diagonal(s) - np.diagonal(s.T) / 2 + np.max(s, -1)
+
+    kernel = lowers(trace_of_product, normal(256, 64), normal(256, 64, seed=1))
+
+    assert moved(kernel) == 1
+
+
+@pytest.mark.parametrize("shape", [(4, 64, 32, 32), (2, 64, 8, 8), (4, 32, 7, 5)])
+def test_groups_of_channels_and_the_scale_of_each(lowers, normal, shape):
+    def groupnorm(x: Any, w: Any) -> Any:
+        g = x.reshape(shape[0], 32, -1)
+        g = g / np.sqrt(np.mean(g * g, -1, keepdims=True) + 1e-5)
+        return g.reshape(shape) * w[:, None, None]
+
+    kernel = lowers(groupnorm, normal(*shape), normal(shape[1], seed=1))
+
+    assert moved(kernel) < 1.05
+
+
+def test_an_argument_that_is_read_twice_is_loaded_once(lowers, normal):
+    kernel = lowers(lambda x, w: softmax(x @ w) @ w.T + x, normal(256, 128), normal(128, 128))
+
+    assert moved(kernel) == 1
+
+
+def test_a_result_that_is_read_again(lowers, normal):
+    def both(x: Any, w: Any) -> Any:
+        y = x @ w
+        return y, softmax(y) @ w
+
+    kernel = lowers(both, normal(128, 256), normal(256, 256))
+
+    assert moved(kernel) == 1
+
+
+def test_masks_stay_on_chip_too(lowers, normal):
+    def chosen(x: Any, w: Any) -> Any:
+        positive = x @ w > 0
+        return np.where(positive, x, 0) @ w + np.where(positive, 1, x)
+
+    kernel = lowers(chosen, normal(128, 128), normal(128, 128))
+
+    assert moved(kernel) == 1
+
+
+def test_what_does_not_fit_goes_through_hbm(lowers, normal):
+    x, w = normal(128, 3000), normal(3000, 3000)
+
+    kernel = lowers(lambda x, w: softmax(softmax(x @ w) @ w) + x, x, w)
+
+    assert 1 < moved(kernel) < 2
+
+
+def test_explain_says_what_stays(lowers, normal):
+    kernel = lowers(lambda x, w: softmax(x @ w) @ w.T + x, normal(128, 128), normal(128, 128))
+
+    assert "w stays in SBUF: 65,536 B of HBM less" in kernel.explain()
