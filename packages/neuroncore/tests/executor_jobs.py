@@ -29,6 +29,18 @@ def fail(payload, report):
     raise ValueError(f"{payload} is wrong")
 
 
+def leave(payload, report):
+    raise {"SystemExit": SystemExit, "KeyboardInterrupt": KeyboardInterrupt}[payload](3)
+
+
+def wait_for_interrupt(payload, report):
+    try:
+        report("begun")
+        time.sleep(600)
+    except KeyboardInterrupt:
+        return "interrupted"
+
+
 def allocate(payload, report):
     return len(bytearray(payload))
 

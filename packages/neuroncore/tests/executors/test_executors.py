@@ -1,6 +1,8 @@
 """One protocol, three executors."""
 
+import os
 import pickle
+import signal
 import time
 from pathlib import Path
 
@@ -73,6 +75,32 @@ def test_an_error_is_an_event_with_its_log(executor):
 
     assert failed[:3] == ("a", "error", "ValueError: 7 is wrong")
     assert "in fail\n" in failed.log
+
+
+@pytest.mark.parametrize("name", ["SystemExit", "KeyboardInterrupt"])
+def test_a_job_that_leaves_has_failed_alone(executor, name):
+    events = events_of(executor, Job("a", JOBS + "leave", name), Job("b", JOBS + "square", 2))
+
+    assert [e[:3] for e in only(events, Failed)] == [("a", "error", f"{name}: 3")]
+    assert [e.key for e in only(events, Finished)] == ["b"]
+
+
+@pytest.mark.parametrize("make", [InProcess, lambda: pool(1)], ids=["inprocess", "pool"])
+def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(make):
+    events = []
+
+    def watch(event):
+        events.append(event)
+        if isinstance(event, Reported):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with make() as executor, pytest.raises(KeyboardInterrupt):
+        executor.submit(Job("a", JOBS + "wait_for_interrupt"))
+        executor.submit(Job("b", JOBS + "square", 2))
+        executor.run(watch)
+
+    assert [e[:2] for e in only(events, Finished)] == [("a", "interrupted")]
+    assert {e.key for e in events} == {"a"}
 
 
 def test_a_job_that_hangs_ends_at_its_limit_and_others_run(executor):

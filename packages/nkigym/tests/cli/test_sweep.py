@@ -2,8 +2,12 @@
 
 import json
 import re
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
+from subprocess import PIPE
 
 import pytest
 from members import ROOT
@@ -96,13 +100,15 @@ def test_a_search_per_job_with_the_next_seed_and_the_fastest_winner(capsys):
     ],
 )
 def test_options_that_cannot_be_used_are_rejected_before_work_begins(options, what, capsys):
-    try:
-        code = main([*TUNE, *options])
-    except SystemExit as ended:
-        code = ended.code
-
-    assert code in (1, 2)
+    assert exit_code(*TUNE, *options) in (1, 2)
     assert what in capsys.readouterr().err
+
+
+def exit_code(*words):
+    try:
+        return main(list(words))
+    except SystemExit as ended:
+        return ended.code
 
 
 def absent_ray(sweep_file, store, monkeypatch):
@@ -141,7 +147,7 @@ def test_a_sweep_that_cannot_run_is_rejected_before_a_worker_starts(
     monkeypatch.setattr(WorkerExecutor, "_start", started.append)
     options = ("--jobs", "2", "--ray", "local", "--job-time", "60s", "--store", str(store))
 
-    assert main(["sweep", str(sweep_file), *options]) in (1, 2)
+    assert exit_code("sweep", str(sweep_file), *options) in (1, 2)
 
     assert what in capsys.readouterr().err
     assert started == []
@@ -158,3 +164,68 @@ def test_the_limit_of_a_job_ends_one_search_in_this_process(capsys):
     assert main([*TUNE, "--job-time", "10ms"]) == 1
 
     assert "time: stopped after 0.01 s, its limit" in capsys.readouterr().err
+
+
+BAD = """
+import os, sys
+
+def doubled(x):
+    return x * 2.0
+
+def aborted(x):
+    os.abort()
+
+def left(x):
+    os._exit(3)
+
+def exited(x):
+    sys.exit(3)
+"""
+
+
+def started(*words):
+    command = [sys.executable, "-c", "import sys; from nkigym.cli import main; sys.exit(main())"]
+    return subprocess.Popen([*command, *words], stdout=PIPE, stderr=PIPE, text=True)
+
+
+def test_a_confined_sweep_outlives_the_workers_that_its_jobs_end(tmp_path):
+    (tmp_path / "bad.py").write_text(BAD)
+    functions = [f"[[function]]\nname = 'bad.py:{name}'\nshapes = [['f32[128,64]']]"
+                 for name in ("aborted", "doubled", "left", "exited")]  # fmt: skip
+    (tmp_path / "s.toml").write_text("\n".join(["[sweep]\nbudget = 5", *functions]))
+
+    run = started("sweep", f"{tmp_path}/s.toml", "--jobs", "9", "--store", f"{tmp_path}/s.db")
+    out, err = run.communicate()
+
+    assert run.returncode == 1, err
+    rows = {line.split()[0]: line for line in out.splitlines()[1:5]}
+    assert "poisoned: ended 2 workers: killed by SIGABRT" in rows["aborted"]
+    assert "poisoned: ended 2 workers: ended with exit code 3" in rows["left"]
+    assert "error: SystemExit: 3" in rows["exited"]
+    assert " 1.00 " in rows["doubled"]
+    assert {int(n) for n in re.findall(r"lost worker (\d+)", out)} <= {*range(1, 9)}
+
+
+def test_ctrl_c_of_searches_in_workers_prints_the_best_so_far():
+    long = ("--budget", "600s", "--jobs", "2", "--progress")
+    run = started("tune", SOFTMAX, "--spec", "f32[256,128]", *long)
+    assert any("x roofline" in line for line in run.stderr)  # both have results, or one has
+
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate()
+
+    assert run.returncode == 0, err
+    assert "interrupted; this is the best so far" in err
+    assert "stopped: interrupted" in out and "@nki.jit" in out
+
+
+def test_ctrl_c_of_a_sweep_says_what_is_stored(sweep_file, tmp_path):
+    sweep_file.write_text(sweep_file.read_text().replace("= 20", "= '500s'"))
+    run = started("sweep", str(sweep_file), "--store", f"{tmp_path}/s.db", "--progress")
+    assert any("x roofline" in line for line in run.stderr)
+
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate()
+
+    assert run.returncode == 130
+    assert re.search(r"interrupted; 0 of 2 tasks are done, [\d,]+ results are in", err)

@@ -160,7 +160,7 @@ class Losing(InProcess):
     """Loses two workers in its first job."""
 
     def run(self, watch):
-        key = self._jobs.popleft().key
+        key = self._queue.popleft().key
         for _ in range(2):
             watch(WorkerLost(key, "killed by SIGKILL", "worker 1"))
         watch(Failed(key, "poisoned", "ended 2 workers", "", "worker 2", 0.0))

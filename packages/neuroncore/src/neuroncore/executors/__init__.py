@@ -1,5 +1,6 @@
 """Executors of jobs: this process, a pool of processes, a Ray cluster."""
 
+from neuroncore.executors.execution import release
 from neuroncore.executors.inprocess import InProcess
 from neuroncore.executors.processes import pool
 from neuroncore.executors.protocol import (
@@ -37,4 +38,5 @@ __all__ = [
     "WorkerVersionError",
     "pool",
     "ray_cluster",
+    "release",
 ]

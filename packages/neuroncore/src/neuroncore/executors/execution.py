@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.function import find_function, parse_name
-from neuroncore.executors.protocol import LOST_LIMIT, Failed, Finished, Job, Limits, Report
+from neuroncore.executors.protocol import (
+    LOST_LIMIT,
+    Failed,
+    Finished,
+    Interrupted,
+    Job,
+    Limits,
+    Report,
+)
 from neuroncore.source_location import OUR_PACKAGES
 
 
@@ -47,7 +55,9 @@ def execute(job: Job, limits: Limits, report: Report, worker: str) -> Finished |
         with _memory_limit(limits.num_bytes):
             value = _function(job.function)(job.payload, report)
         return Finished(job.key, value, worker, time.monotonic() - began)
-    except Exception as wrong:
+    except Interrupted:
+        raise
+    except (Exception, SystemExit, KeyboardInterrupt) as wrong:
         seconds, log = time.monotonic() - began, traceback.format_exc()
         if isinstance(wrong, MemoryError):
             what = f"exceeds {limits.num_bytes / 2**20:,.0f} MiB"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,15 @@ from math import isinf
 from typing import Any, Self
 
 from neuroncore.executors.execution import execute, time_expired
-from neuroncore.executors.protocol import Failed, Finished, Job, Limits, Reported, Watch
+from neuroncore.executors.protocol import (
+    Failed,
+    Finished,
+    Interrupted,
+    Job,
+    Limits,
+    Reported,
+    Watch,
+)
 
 WORKER = "this process"
 
@@ -23,21 +32,23 @@ class InProcess:
     """Runs each job in its turn. Its limit of time stops Python code alone."""
 
     name = "inprocess"
-    jobs = 1
     startup_s = 0.0
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self._limits, self._jobs = limits or Limits(), deque[Job]()
+        self._limits, self._queue, self.jobs = limits or Limits(), deque[Job](), 1
 
     def submit(self, job: Job) -> None:
-        self._jobs.append(job)
+        self._queue.append(job)
 
     def cancel(self, key: str) -> None:
-        self._jobs = deque(job for job in self._jobs if job.key != key)
+        self._queue = deque(job for job in self._queue if job.key != key)
 
     def run(self, watch: Watch) -> None:
-        while self._jobs:
-            watch(self._execute(self._jobs.popleft(), watch))
+        with _interrupts() as seen:
+            while self._queue:
+                watch(self._execute(self._queue.popleft(), watch))
+                if seen:  # the job has ended in good order
+                    raise Interrupted
 
     def _execute(self, job: Job, watch: Watch) -> Finished | Failed:
         def report(value: Any) -> None:
@@ -53,7 +64,27 @@ class InProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._jobs.clear()
+        self._queue.clear()
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """What has interrupted, where Ctrl-C raises KeyboardInterrupt and this is the main thread."""
+    seen: list[int] = []
+
+    def interrupt(number: int, *_: object) -> None:
+        seen.append(number)
+        raise Interrupted
+
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or threading.current_thread() is not threading.main_thread():
+        yield seen
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager

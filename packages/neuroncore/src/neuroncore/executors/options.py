@@ -50,7 +50,8 @@ def executor_of(
         sys.stderr.write(f"{command}: note: {jobs} jobs share {cores} cores\n")
     if given.ray is not None:
         return ray_cluster(given.ray, jobs, limits, preload, folder)
-    return InProcess(limits) if jobs == 1 else pool(jobs, limits, preload)
+    is_alone = jobs == 1 and limits == Limits()  # a limit that code cannot catch needs a process
+    return InProcess() if is_alone else pool(jobs, limits, preload)
 
 
 def limits_of(given: argparse.Namespace) -> Limits:

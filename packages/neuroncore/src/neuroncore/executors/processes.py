@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
@@ -18,6 +19,8 @@ from neuroncore.executors.workers import Gone, Message, WorkerExecutor
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """One core per worker, unless the environment has another number."""
+ENDING_S = 5.0
+"""How long a process that has closed its connection may take to end."""
 MODULE = "neuroncore.executors.pool_worker"
 
 
@@ -63,9 +66,17 @@ class _Processes:
             theirs.close()
         return _Process(process, Connection(ours.detach()), variables)
 
+    def open(self, jobs: int) -> None:
+        """Processes are started one by one."""
+
     def send(self, worker: _Process, job: Job, limits: Limits) -> None:
         with contextlib.suppress(OSError):  # a worker that is gone is heard of by `receive`
             worker.connection.send((job, limits))
+
+    def interrupt(self, worker: _Process) -> bool:
+        with contextlib.suppress(OSError):
+            os.kill(worker.process.pid, signal.SIGINT)
+        return True
 
     def stop(self, worker: _Process) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -96,8 +107,13 @@ def _message(worker: _Process) -> Message:
 
 
 def _ending(process: subprocess.Popen[bytes]) -> str:
-    try:
-        code = process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        return "its connection was closed"
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    """Why a process has ended. It stays until `stop`: what is reaped no longer names its group."""
+    deadline = time.monotonic() + ENDING_S
+    while time.monotonic() < deadline:
+        found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        if found is not None and found.si_code == os.CLD_EXITED:
+            return f"ended with exit code {found.si_status}"
+        if found is not None:
+            return f"killed by {signal.Signals(found.si_status).name}"
+        time.sleep(ENDING_S / 500)
+    return "its connection was closed"

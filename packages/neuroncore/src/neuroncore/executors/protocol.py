@@ -88,10 +88,8 @@ class Executor(Protocol):
     @property
     def name(self) -> str: ...
 
-    @property
-    def jobs(self) -> int:
-        """How many run at a time."""
-        ...
+    jobs: int
+    """How many run at a time."""
 
     @property
     def startup_s(self) -> float:
@@ -104,9 +102,10 @@ class Executor(Protocol):
 
     def run(self, watch: Watch) -> None:
         """Call `watch` with each event as it comes, until every submitted job is finished, failed
-        or cancelled; `watch` may submit and cancel jobs.
+        or cancelled; `watch` may submit and cancel jobs. Ctrl-C drops jobs that wait and, except on
+        Ray, interrupts the ones that run, whose ends are events of the next seconds.
 
-        Raises ExecutorLostError, WorkerVersionError.
+        Raises ExecutorLostError, WorkerVersionError, KeyboardInterrupt.
         """
         ...
 
@@ -117,6 +116,10 @@ class Executor(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C; a job that raises KeyboardInterrupt by itself has failed."""
 
 
 # -- errors ----------------------------------------------------------------------------------------

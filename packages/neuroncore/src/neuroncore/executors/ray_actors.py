@@ -60,7 +60,7 @@ def ray_cluster(
     if find_spec("ray") is None:
         raise ExecutorError("Ray is not installed", hint="pip install 'neuroncore[ray]'")
     host = _parsed(address)
-    return WorkerExecutor("ray", _Cluster(host, jobs, preload, folder), jobs, limits or Limits())
+    return WorkerExecutor("ray", _Cluster(host, preload, folder), jobs, limits or Limits())
 
 
 def _parsed(address: str) -> tuple[str, int] | None:
@@ -96,24 +96,23 @@ class _Actor(NamedTuple):
 class _Cluster:
     """The fleet of a cluster."""
 
-    def __init__(
-        self, head: tuple[str, int] | None, jobs: int, preload: str, folder: Path | None
-    ) -> None:
-        self._head, self._jobs, self._preload, self._folder = head, jobs, preload, folder
+    def __init__(self, head: tuple[str, int] | None, preload: str, folder: Path | None) -> None:
+        self._head, self._preload, self._folder = head, preload, folder
         self._made: Path | None = None
         self._token: TextIO | None = None
         self._ray: Any = None
         self._next_check = 0.0
 
+    def open(self, jobs: int) -> None:
+        self._ray = self._connected(jobs)
+
     def start(self, number: int) -> _Actor:
-        if self._ray is None:
-            self._ray = self._connected()
         ray = self._ray
         remote = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(RayWorker)
         actor = remote.remote(self._preload)
         return _Actor(actor, [actor.release.remote()])
 
-    def _connected(self) -> Any:
+    def _connected(self, jobs: int) -> Any:
         if "ray" in sys.modules and sys.modules["ray"].is_initialized():
             raise ExecutorError("this process is connected to a Ray cluster already")
         self._environment = dict(os.environ)
@@ -131,7 +130,7 @@ class _Cluster:
         _read_environment()
         with _local_settings():
             context = ray.init(
-                num_cpus=self._jobs, include_dashboard=False, object_store_memory=STORE_BYTES,
+                num_cpus=jobs, include_dashboard=False, object_store_memory=STORE_BYTES,
                 _temp_dir=str(self._made), _node_ip_address="127.0.0.1", **common,
             )  # fmt: skip
         host, _, port = context.address_info["gcs_address"].rpartition(":")
@@ -141,6 +140,9 @@ class _Cluster:
     def send(self, worker: _Actor, job: Job, limits: Limits) -> None:
         run = worker.actor.run.options(num_returns="streaming")
         worker.pending[:] = [run.remote(job, Limits(num_bytes=limits.num_bytes))]
+
+    def interrupt(self, worker: _Actor) -> bool:
+        return False
 
     def stop(self, worker: _Actor) -> None:
         self._ray.kill(worker.actor)

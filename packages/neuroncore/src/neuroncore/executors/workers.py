@@ -30,6 +30,8 @@ from neuroncore.executors.protocol import (
 
 START_LIMIT = 3
 """So many workers in a row may end before they are ready."""
+GRACE_S = 20.0
+"""How long an interrupted job may take to end."""
 WAIT_S = 1.0
 """How long a wait for messages is at most."""
 
@@ -59,9 +61,17 @@ class Handle(Protocol):
 class Fleet(Protocol):
     """Starts, stops and hears workers."""
 
+    def open(self, jobs: int) -> None:
+        """Before so many are started."""
+        ...
+
     def start(self, number: int) -> Any: ...
 
     def send(self, worker: Any, job: Job, limits: Limits) -> None: ...
+
+    def interrupt(self, worker: Any) -> bool:
+        """Let its job end early in good order; False where that is not possible."""
+        ...
 
     def stop(self, worker: Any) -> None:
         """At once, with everything that it has started."""
@@ -95,6 +105,7 @@ class WorkerExecutor:
     _lost: Counter[str] = field(default_factory=Counter)
     _started: int = 0
     _not_ready: int = 0
+    _is_ending: bool = False
     _began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -104,6 +115,7 @@ class WorkerExecutor:
     def __enter__(self) -> Self:
         self._began = time.monotonic()
         try:
+            self.fleet.open(self.jobs)
             for _ in range(self.jobs):
                 self._start()
         except BaseException:
@@ -137,8 +149,23 @@ class WorkerExecutor:
         return bool(self._queue) or any(worker.job for worker in self._workers)
 
     def run(self, watch: Watch) -> None:
-        while self.has_jobs:
-            self.step(watch, WAIT_S)
+        try:
+            while self.has_jobs:
+                self.step(watch, WAIT_S)
+        except KeyboardInterrupt:
+            self._end(watch)
+            raise
+
+    def _end(self, watch: Watch) -> None:
+        """Drop jobs that wait; handle the ends of the ones that run."""
+        self._queue.clear()
+        self._is_ending = True
+        for worker in self._workers:
+            if worker.job is not None and not self.fleet.interrupt(worker.handle):
+                return
+        ends = time.monotonic() + GRACE_S
+        while self.has_jobs and (left_s := ends - time.monotonic()) > 0:
+            self.step(watch, min(WAIT_S, left_s))
 
     def step(self, watch: Watch, wait_s: float) -> None:
         """Assign jobs, handle the messages of at most `wait_s` seconds, end what takes too long."""
@@ -212,7 +239,7 @@ class WorkerExecutor:
         job = worker.job
         self._replace(worker)
         watch(WorkerLost(None if job is None else job.key, what, worker.name))
-        if job is None:
+        if job is None or self._is_ending:
             return
         self._lost[job.key] += 1
         if self._lost[job.key] >= LOST_LIMIT:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import geometric_mean
 
 from neuroncore.commands.parser import add_progress
+from neuroncore.commands.running import INTERRUPTED
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.executors.options import add_executor, executor_of
 from nkigym.sweeps import PRELOAD, Row, Sweep, run_sweep
@@ -40,12 +43,26 @@ def run(given: argparse.Namespace) -> int:
         print(json.dumps(to_json(sweep)))
     else:
         print("\n".join([*table(sweep.ordered), "", *figures(sweep, store)]))
+    if sweep.is_interrupted:
+        sys.stderr.write(
+            f"nkigym: interrupted; {len(sweep.rows)} of {len(sweep.tasks)} tasks are done, "
+            f"{sweep.results:,} results are in {store}: the same command continues\n"
+        )
+        return INTERRUPTED
     return 0 if sweep.is_complete else 1
 
 
 def progress_line(sweep: Sweep) -> str:
     """What a terminal sees of a moment."""
-    return f"{len(sweep.rows)} of {len(sweep.tasks)} done, {sweep.results:,} results"
+    done, tasks = len(sweep.rows), len(sweep.tasks)
+    parts = [f"{done} of {tasks} done", f"{sweep.results:,} results"]
+    if sweep.best:
+        ratio = geometric_mean(ns / bound_ns for ns, bound_ns in sweep.best.values())
+        parts.append(f"best {ratio:.2f} x roofline")
+    if (finished := done - sweep.resumed) > 0:
+        left_s = (tasks - done) * (time.monotonic() - sweep.began) / finished
+        parts.append(f"about {left_s:.0f} s left")
+    return ", ".join(parts)
 
 
 HEAD = (
@@ -72,7 +89,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     name = f"{row['function']} {' '.join(row['specs'])}"
     head = (name, row["target"] or "", str(row["seed"]))
     if row["status"] != "ok":
-        return (*head, row["status"])
+        return (*head, row["status"].partition("\n")[0])
     baseline_ns, removed = row["baseline_ns"], row["gap_removed"]
     return (
         *head, "none" if baseline_ns is None else f"{baseline_ns / 1e3:,.2f}",

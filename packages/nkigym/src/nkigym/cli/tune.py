@@ -214,7 +214,10 @@ def _searches(given: argparse.Namespace) -> Tuned:
             tasks, executor, store, lambda s: status.show(progress_line(s)), resume=False
         )
     status.close()
-    sys.stderr.write("".join(f"nkigym: {line}\n" for line in (*sweep_table(sweep.ordered),)))
+    if sweep.ordered:
+        sys.stderr.write("".join(f"nkigym: {line}\n" for line in sweep_table(sweep.ordered)))
+    if sweep.is_interrupted and not sweep.tuned:
+        raise KeyboardInterrupt
     if not sweep.tuned:
         raise SearchError("no search has a result", got=sweep.ordered[0]["status"])
     return min(sweep.tuned.values(), key=lambda tuned: (tuned.report.best_ns, tuned.report.seed))

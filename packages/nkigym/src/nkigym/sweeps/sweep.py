@@ -39,18 +39,29 @@ class Sweep:
     rows: dict[str, Row] = field(default_factory=dict)
     tuned: dict[str, Tuned] = field(default_factory=dict)
     """Winners that this run has found, by key."""
+    is_interrupted: bool = False
     resumed: int = 0
     executor: str = ""
     startup_s: float = 0.0
     seconds: float = 0.0
+    began: float = field(default_factory=time.monotonic)
     results: int = 0
     """Results that jobs have reported."""
+    best: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By key, the least latency of them, and its roofline."""
     shares: Counter[str] = field(default_factory=Counter)
     """Jobs that each worker has finished."""
     busy_s: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
     """Why workers were lost."""
     logs: dict[str, str] = field(default_factory=dict)
+
+    def add(self, key: str, results: Sequence[Result]) -> None:
+        """Count what a job reports."""
+        self.results += len(results)
+        found = [(r.latency_ns, r.bound_ns) for r in results if r.bound_ns]
+        if known := [*found, *filter(None, [self.best.get(key)])]:
+            self.best[key] = min(known)
 
     @property
     def ordered(self) -> list[Row]:
@@ -88,7 +99,7 @@ def run_sweep(
 
     Raises StoreError where the store cannot take a result, and what the executor raises.
     """
-    began, by_key = time.monotonic(), {task.key(): task for task in tasks}
+    by_key = {task.key(): task for task in tasks}
     sweep = Sweep(by_key, executor=executor.name)
     with Store(store) as opened:
         done = opened.finished() if resume else {}
@@ -96,11 +107,15 @@ def run_sweep(
         sweep.resumed = len(sweep.rows)
         todo = {key: task for key, task in by_key.items() if key not in done}
         if todo:
+            executor.jobs = min(executor.jobs, len(todo))
             with executor:
                 for key, task in todo.items():
                     executor.submit(Job(key, FUNCTION, TaskPayload(task, store.resolve())))
-                executor.run(_Collector(sweep, opened, watcher))
-        sweep.startup_s, sweep.seconds = executor.startup_s, time.monotonic() - began
+                try:
+                    executor.run(_Collector(sweep, opened, watcher))
+                except KeyboardInterrupt:
+                    sweep.is_interrupted = True
+        sweep.startup_s, sweep.seconds = executor.startup_s, time.monotonic() - sweep.began
     return sweep
 
 
@@ -114,9 +129,9 @@ class _Collector:
 
     def __call__(self, event: Event) -> None:
         match event:
-            case Reported(_, Results(problem, results)):
+            case Reported(key, Results(problem, results)):
                 self.store.add(problem, results)
-                self.sweep.results += len(results)
+                self.sweep.add(key, results)
             case Finished(key, value, worker, seconds):
                 self._finished(key, value)
                 self._count(worker, seconds)
@@ -134,12 +149,12 @@ class _Collector:
             self.watcher(self.sweep)
 
     def _finished(self, key: str, value: Value) -> None:
-        tuned = value.tuned
-        if tuned.report.stopped == "interrupted":
-            raise KeyboardInterrupt
+        tuned = self.sweep.tuned[key] = value.tuned
+        if tuned.report.stopped == "interrupted":  # the next run tunes it again
+            return
         row = {**_named(self.sweep.tasks[key]), **_figures(tuned), "status": "ok"}
         self.store.add_run(value.problem, {**tuned.report.to_json(), "job": key, "row": row})
-        self.sweep.rows[key], self.sweep.tuned[key] = row, tuned
+        self.sweep.rows[key] = row
 
     def _count(self, worker: str, seconds: float) -> None:
         self.sweep.shares[worker] += 1

@@ -307,6 +307,7 @@ class _Compilations:
         """Returns once every candidate is evaluated, dropped, or behind a limit."""
         self.best = min((result.cost(found.steps) for found, result in self.evaluated), default=inf)
         if self.rest:
+            self.executor.jobs = min(self.executor.jobs, len(self.rest))
             with self.executor:
                 self._submit()
                 self.executor.run(self)
