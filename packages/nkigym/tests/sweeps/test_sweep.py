@@ -14,8 +14,9 @@ from packages.neuroncore.tests.processes import descendants
 from packages.nkigym.tests import tuning_kernels
 
 from neuroncore.executors import InProcess, pool, ray_cluster
+from nkigym.search import Budget
 from nkigym.store import Store, StoreFullError
-from nkigym.sweeps import SweepFileError, read_sweep, run_sweep
+from nkigym.sweeps import SweepFileError, SweepTask, read_sweep, run_sweep
 
 FILE = Path(tuning_kernels.__file__)
 TASKS = f"""
@@ -33,6 +34,9 @@ shapes = [["f32[256,128]", "f32[256,128]"]]
 targets = ["trn2", "trn1"]
 budget = 10
 """
+
+
+ONE = f"[[function]]\nname = '{FILE}:softmax'\nshapes = [['f32[128,128]']]\n{{}}"
 
 
 @pytest.fixture
@@ -68,6 +72,15 @@ def test_a_task_for_every_function_shape_target_and_seed(sweep_file):
         ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nstrategy = 'deam'", "'beam'"),
         ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nseeds = [-1]", "is not 0 or more"),
         ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nnki = '0.1'", "NKI 0.1"),
+        (ONE.format("start = 'nope'"), "'nope' is not a start"),
+        (ONE.format("seeds = []"), "'seeds' of .* does not list such values"),
+        (ONE.format("seeds = [true]"), "'seeds' of .* does not list such values"),
+        (ONE.format("targets = []"), "'targets' of .* does not list such values"),
+        ("[[function]]\nname = 'm:f'\nshapes = ['f32[1]']", "'shapes' of .* such values"),
+        ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]", "no module is called 'm'"),
+        (ONE.format("").replace("softmax", "sotfmax"), "has no function sotfmax"),
+        (ONE.format("").replace("f32[128,128]", "f32[128,x]"), r"f32\[128,x\]"),
+        (ONE.format("").replace("]']]", "]', 'f32[1]']]"), "more specs than arguments"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_rejected_before_work_begins(tmp_path, text, what):
@@ -107,6 +120,30 @@ def test_what_is_finished_is_not_tuned_again(sweep_file, tmp_path):
     assert run_sweep(tasks, InProcess(), tmp_path / "found.db").resumed == 8
 
 
+def test_a_module_beside_a_function_that_it_imports_is_part_of_its_key(tmp_path):
+    (tmp_path / "kernels.py").write_text("from shapes import double\ndef f(x): return double(x)\n")
+    (tmp_path / "shapes").mkdir()
+    (tmp_path / "shapes/__init__.py").write_text("from .factors import double\n")
+    helper = tmp_path / "shapes/factors.py"
+    helper.write_text("def double(x): return x * 2.0\n")
+    task = SweepTask(f"{tmp_path}/kernels.py:f", ("f32[128,64]",), "trn2", "0.7", Budget(5))
+    before = task.key()
+
+    (tmp_path / "unused.py").write_text("")
+    assert task.key() == before
+    helper.write_text("def double(x): return x * 4.0\n")
+    assert task.key() != before
+
+
+def test_another_release_of_the_project_has_other_keys(sweep_file, monkeypatch):
+    (task, *_) = read_sweep(sweep_file)
+    before = task.key()
+
+    monkeypatch.setattr("nkigym.sweeps.tasks.release", lambda: "neuroncore 99")
+
+    assert task.key() != before
+
+
 def test_a_function_that_was_edited_is_tuned_again(sweep_file, tmp_path):
     run_sweep(read_sweep(sweep_file)[:1], InProcess(), tmp_path / "found.db")
     (tmp_path / FILE.name).write_text(FILE.read_text() + "\n# edited\n")
@@ -124,7 +161,9 @@ def test_a_function_that_is_edited_during_the_run_has_its_row(sweep_file, tmp_pa
 
 
 def test_a_function_without_a_kernel_is_a_row_with_its_reason(sweep_file, tmp_path):
-    (tmp_path / FILE.name).write_text("def two(x, y):\n    raise ValueError('no')\n")
+    (tmp_path / FILE.name).write_text(
+        "def softmax(x):\n    return x\n\ndef two(x, y):\n    raise ValueError('no')\n"
+    )
 
     sweep = run_sweep(read_sweep(sweep_file)[4:5], InProcess(), tmp_path / "found.db")
 

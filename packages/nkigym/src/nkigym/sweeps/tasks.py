@@ -14,10 +14,11 @@ shapes = [["bf16[256,256]", "bf16[256,512]"]]
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import product
@@ -29,11 +30,14 @@ from neuroncore.commands.function import parse_name
 from neuroncore.commands.suggestions import did_you_mean
 from neuroncore.documents import parse_toml
 from neuroncore.errors import KernelError
+from neuroncore.executors import release
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from nkigen_lite.compiler.compile import check_version
 from nkigym.search import STRATEGIES, Budget, parse_budget
 from nkigym.store.problem_keys import costs_version
+from nkigym.tuning.loading import load_kernel
+from nkigym.tuning.task import STARTS
 
 
 class SweepFileError(KernelError):
@@ -61,20 +65,63 @@ class SweepTask:
         return f"{name} {' '.join(self.specs)} {self.target or ''}".strip()
 
     def key(self) -> str:
-        """The digest of the task, of its function's file and of the cost constants."""
-        content = [asdict(self), _source_digest(self.function), costs_version()]
+        """The digest of the task, of its function's file and the ones beside it that this imports,
+        of the cost constants and of this project's release.
+        """
+        content = [asdict(self), _sources_digest(self.function), costs_version(), release()]
         return sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _source_digest(function: str) -> str:
+def _sources_digest(function: str) -> str:
     where = function if ":" not in function else parse_name(function).where
+    file, folder = Path(where), Path(where).parent
     if not os.path.isfile(where):  # noqa: PTH113  # False also for a name that is too long
         try:
             spec = importlib.util.find_spec(where)
         except (ImportError, ValueError):  # not a module: the job reports it
             spec = None
-        where = "" if spec is None or spec.origin is None else spec.origin
-    return sha256(Path(where).read_bytes()).hexdigest() if where else ""
+        if spec is None or spec.origin is None:
+            return ""
+        file = Path(spec.origin)
+        folder = file.parents[where.count(".") + (file.name == "__init__.py")]
+    digest = sha256()
+    for source in sorted(_imported_files(file, folder)):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def _imported_files(file: Path, folder: Path) -> set[Path]:
+    """A file, and the modules in a folder that it imports, and so on."""
+    found, todo = set[Path](), [file]
+    while todo:
+        source = todo.pop()
+        if source not in found:
+            found.add(source)
+            todo += filter(Path.is_file, _imports(source, folder))
+    return found
+
+
+def _imports(file: Path, folder: Path) -> Iterator[Path]:
+    """Where the modules of import statements would be."""
+    try:
+        tree = ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
+    except (SyntaxError, ValueError):
+        return  # importing it says so
+    for node in ast.walk(tree):
+        for base, module in _modules(node, file, folder):
+            place = base.joinpath(*filter(None, module.split(".")))
+            yield from (place.with_suffix(".py"), place / "__init__.py")
+
+
+def _modules(node: ast.AST, file: Path, folder: Path) -> Iterator[tuple[Path, str]]:
+    """The modules that a statement may import, each below a folder."""
+    match node:
+        case ast.Import(names):
+            yield from ((folder, alias.name) for alias in names)
+        case ast.ImportFrom(module, names, level):
+            base = file.parents[level - 1] if level else folder
+            yield base, module or ""
+            yield from ((base, f"{module or ''}.{alias.name}") for alias in names)
 
 
 _COMMON: Mapping[str, type] = {
@@ -85,6 +132,10 @@ _FUNCTION: Mapping[str, type] = {"name": str, "shapes": list, **_COMMON}
 _DEFAULTS: Mapping[str, Any] = {
     "budget": 100, "strategy": "descent", "targets": ["trn2"], "nki": DEFAULT_VERSION, "seeds": [0],
     "start": "generated",
+}  # fmt: skip
+
+_LISTS: Mapping[str, tuple[type, str]] = {
+    "shapes": (list, '[["f32[128,64]"]]'), "targets": (str, '["trn2"]'), "seeds": (int, "[0]"),
 }  # fmt: skip
 
 
@@ -140,26 +191,46 @@ def _tasks(
 ) -> Iterator[SweepTask]:
     if "name" not in given or not given.get("shapes"):
         raise SweepFileError(f"{where} lacks a name or shapes", expected='shapes = [["f32[…]"]]')
-    if given["strategy"] not in STRATEGIES:
-        raise SweepFileError(
-            f"{given['strategy']!r} is not a strategy{did_you_mean(given['strategy'], STRATEGIES)}",
-            expected=", ".join(STRATEGIES),
-        )
+    _check_values(where, given)
     budget = parse_budget(str(given["budget"]))
     budget.check_below(limit_s, where)
     check_version(given["nki"])
+    name = _located(folder, given["name"])
+    for specs in given["shapes"]:
+        _check_loads(where, name, specs, given["nki"])
     for specs, target, seed in product(given["shapes"], given["targets"], given["seeds"]):
         yield SweepTask(
-            _located(folder, given["name"]), tuple(map(str, specs)), resolve_target(target).name,
-            given["nki"], budget, given["strategy"], _seed(where, seed),
-            {"start": given["start"]},
+            name, tuple(specs), resolve_target(target).name, given["nki"], budget,
+            given["strategy"], seed, {"start": given["start"]},
         )  # fmt: skip
 
 
-def _seed(where: str, seed: Any) -> int:
-    if not isinstance(seed, int) or seed < 0:
-        raise SweepFileError(f"a seed of {where} is not 0 or more", got=repr(seed))
-    return seed
+def _check_values(where: str, given: Mapping[str, Any]) -> None:
+    for field, known in (("strategy", STRATEGIES), ("start", STARTS)):
+        if given[field] not in known:
+            raise SweepFileError(
+                f"{given[field]!r} is not a {field}{did_you_mean(given[field], known)}",
+                expected=", ".join(known),
+            )
+    for field, (kind, example) in _LISTS.items():
+        if not given[field] or any(type(value) is not kind for value in given[field]):
+            raise SweepFileError(
+                f"{field!r} of {where} does not list such values", expected=f"{field} = {example}",
+                got=repr(given[field]),
+            )  # fmt: skip
+    if min(given["seeds"]) < 0:
+        raise SweepFileError(f"a seed of {where} is not 0 or more", got=repr(min(given["seeds"])))
+
+
+def _check_loads(where: str, name: str, specs: Sequence[Any], nki: str) -> None:
+    """Raises SweepFileError where the function is not there or does not take such arguments."""
+    try:
+        load_kernel(name, list(map(str, specs)), nki=nki)
+    except (Exception, SystemExit) as wrong:  # of the user's file, too
+        what = wrong.what if isinstance(wrong, KernelError) else f"{type(wrong).__name__}: {wrong}"
+        raise SweepFileError(
+            f"{where} cannot be tuned for {', '.join(map(str, specs))}: {what}"
+        ) from None
 
 
 def _located(folder: Path, name: str) -> str:
