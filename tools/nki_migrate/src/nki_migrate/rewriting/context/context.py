@@ -16,6 +16,7 @@ from nki_migrate.facts.symbols import Facts, Poly
 from nki_migrate.facts.values import Mask, Parameter, Storage, Sym, Tensor, Value
 from nki_migrate.index import FileIndex, Function, walk
 from nki_migrate.rewriting.context.call_site import Handlers, RuleTable
+from nki_migrate.rewriting.context.line_breaks import WIDTH, call_text, fitted
 from nki_migrate.rewriting.context.reasons import Cannot, Cause, Deselected, Reason, Unproved
 from nki_migrate.rewriting.context.scope import LocalTile, Scope, Seen, identifiers
 from nki_migrate.rewriting.plan.changes import Change
@@ -243,12 +244,13 @@ class Context:
     def width(self) -> int:
         """Columns left for a statement at the current place."""
         column = getattr(self.statement, "col_offset", 0)
-        return 96 - column
+        return WIDTH - column
 
     def emit(self, line: str, depth: int = 0) -> None:
         """A new statement in front of (or instead of) the current one, inside `depth` blocks."""
         pad = "    " * depth
-        self.out.append(pad + line.replace("\n", "\n" + pad))
+        fitting = fitted(line, self.width - len(pad))
+        self.out.append(pad + fitting.replace("\n", "\n" + pad))
 
     def emit_call(
         self, instruction: str, arguments: list[tuple[str, str]], guards: Sequence[str] = ()
@@ -387,13 +389,3 @@ def _is_number(value: Value, poly: Poly) -> bool:
 
 def _is_parameter(value: Value, poly: Poly) -> bool:
     return isinstance(value, Parameter) and poly == Poly.atom(f"{value.name}@{value.version}")
-
-
-def call_text(name: str, arguments: list[tuple[str, str]], width: int) -> str:
-    """`name(a=x, b=y)`, one argument per line if it does not fit."""
-    parts = [f"{k}={v}" if k else v for k, v in arguments]
-    line = f"{name}({', '.join(parts)})"
-    if len(line) <= width and "\n" not in line:
-        return line
-    inner = "".join(f"    {p},\n" for p in parts)
-    return f"{name}(\n{inner})"

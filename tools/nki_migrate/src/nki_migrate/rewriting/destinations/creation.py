@@ -21,7 +21,8 @@ from nki_migrate.facts.values import (
 from nki_migrate.index import walk
 from nki_migrate.rewriting.blocks.regions import keep_for_regions, regions_here
 from nki_migrate.rewriting.context.call_site import CallSite
-from nki_migrate.rewriting.context.context import Context, call_text
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.line_breaks import call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
 from nki_migrate.rewriting.destinations.destination import note_write

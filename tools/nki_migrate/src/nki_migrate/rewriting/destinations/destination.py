@@ -15,7 +15,8 @@ from neuroncore.targets import PARTITIONS, QUADRANT
 from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType
 from nki_migrate.facts.values import Part, Slice, Storage, Sym, Tensor
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
-from nki_migrate.rewriting.context.context import Context, call_text
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.line_breaks import call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given

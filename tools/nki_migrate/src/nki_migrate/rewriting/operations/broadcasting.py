@@ -11,7 +11,8 @@ from operator import or_
 from neuroncore.targets import QUADRANT
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Dim, Sym, Tensor
-from nki_migrate.rewriting.context.context import Context, call_text
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.line_breaks import call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.destinations.destination import temporary
 from nki_migrate.rewriting.destinations.regions import valid_limits

@@ -20,6 +20,7 @@ from nki_migrate.comments.todos import todo_above
 from nki_migrate.facts.values import Container, Parameter, Seq, Tensor, Unknown
 from nki_migrate.index import children, shadowed_call, walk
 from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.line_breaks import WIDTH, fitted
 from nki_migrate.rewriting.context.reasons import Cannot, Deselected, Reason, Unproved, Unsupported
 from nki_migrate.rewriting.context.scope import Scope
 from nki_migrate.rewriting.context.source_text import text_of
@@ -196,7 +197,9 @@ def _keep(ctx: Context, statement: ast.stmt, change: Change) -> None:
 
 def _from_column_one(text: str, column: int) -> str:
     """A statement's text as it would stand outside of any block."""
-    if "\n" not in text or '"""' in text or "'''" in text:
+    if "\n" not in text:
+        return fitted(text, WIDTH - column)
+    if '"""' in text or "'''" in text:
         return text
     first, *rest = text.split("\n")
     pad = " " * column
