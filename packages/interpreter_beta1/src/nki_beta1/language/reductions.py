@@ -103,9 +103,12 @@ def mean(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bo
 
     Options.masked_mean: what it divides by under a mask.
     """
-    count = _count(x, axis, mask)
-    total = reduce_axes("add", x, axis, float32, mask, keepdims, name="mean")
-    return elementwise.scalar_op(total, "divide", float(count), x.dtype if dtype is None else dtype)
+    return _mean("mean", x, axis, x.dtype if dtype is None else dtype, mask, keepdims)
+
+
+def _mean(name: str, x: Any, axis: Any, kind: Any, mask: Any, keepdims: bool) -> Any:
+    total = reduce_axes("add", x, axis, float32, mask, keepdims, name=name)
+    return elementwise.scalar_op(total, "divide", float(_count(x, axis, mask)), kind)
 
 
 @nl_function
@@ -116,7 +119,7 @@ def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None) -> Any:
         raise _masked(
             "var", "whether masked elements count in n is not documented: use nl.sum and divide"
         )
-    center = mean(x, axis, dtype=float32, keepdims=True)
+    center = _mean("var", x, axis, float32, None, keepdims=True)
     squares = elementwise.unary("square", elementwise.binary("subtract", x, center, float32))
     return mean(squares, axis, dtype=kind, keepdims=True)
 
