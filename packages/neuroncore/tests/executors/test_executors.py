@@ -3,7 +3,9 @@
 import os
 import pickle
 import signal
+import threading
 import time
+from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -239,6 +241,15 @@ def test_an_address_without_a_cluster_is_rejected_before_work_begins(address, wh
     pytest.importorskip("ray")
     with pytest.raises(ExecutorError, match=what):
         ray_cluster(address, 1)
+
+
+def test_a_server_that_is_not_a_cluster_is_rejected_before_work_begins():
+    pytest.importorskip("ray")
+    with HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+
+        with pytest.raises(ExecutorError, match="does not answer as Ray does"):
+            ray_cluster(f"127.0.0.1:{server.server_port}", 1)
 
 
 def test_absent_ray_names_the_extra(monkeypatch):

@@ -1,6 +1,7 @@
 """A local Ray cluster and what it has of this machine: files, ports, the environment."""
 
 import os
+import signal
 import tempfile
 from fcntl import LOCK_EX, flock
 from pathlib import Path
@@ -69,3 +70,19 @@ def test_the_folder_of_a_cluster_whose_driver_was_killed_is_removed_by_the_next(
         made = short_folder(run_folder)
 
     assert {*run_folder.iterdir()} == {made, run_folder / "rayruns", run_folder / "raydata"}
+
+
+def test_ctrl_c_while_a_cluster_starts_comes_once_it_can_be_ended(monkeypatch):
+    pytest.importorskip("ray")
+    done = []
+
+    def connected(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append("connected")
+
+    monkeypatch.setattr("neuroncore.executors.ray_actors._Cluster._connected", connected)
+
+    with pytest.raises(KeyboardInterrupt), ray_cluster("local", 1):
+        done.append("started")
+
+    assert done == ["connected"]

@@ -183,9 +183,11 @@ def exited(x):
 """
 
 
+COMMAND = [sys.executable, "-c", "import sys; from nkigym.cli import main; sys.exit(main())"]
+
+
 def started(*words):
-    command = [sys.executable, "-c", "import sys; from nkigym.cli import main; sys.exit(main())"]
-    return subprocess.Popen([*command, *words], stdout=PIPE, stderr=PIPE, text=True)
+    return subprocess.Popen([*COMMAND, *words], stdout=PIPE, stderr=PIPE, text=True)
 
 
 def test_a_confined_sweep_outlives_the_workers_that_its_jobs_end(tmp_path):
@@ -229,3 +231,11 @@ def test_ctrl_c_of_a_sweep_says_what_is_stored(sweep_file, tmp_path):
 
     assert run.returncode == 130
     assert re.search(r"interrupted; 0 of 2 tasks are done, [\d,]+ results are in", err)
+
+
+def test_a_confined_run_keeps_the_lower_limit_of_its_shell():
+    limited = ["sh", "-c", 'ulimit -f 2000 && exec "$@"', "sh", *COMMAND, *TUNE]
+
+    done = subprocess.run(limited, capture_output=True, text=True)
+
+    assert (done.returncode, done.stderr) == (0, "")

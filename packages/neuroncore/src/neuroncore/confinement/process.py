@@ -65,8 +65,8 @@ def confine(
 
     from neuroncore.confinement.seccomp import install_filter
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+    set_limit(resource.RLIMIT_CORE, 0)
+    set_limit(resource.RLIMIT_FSIZE, file_bytes)
     with to_supervisor:
         _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         limit_writes(*folders)
@@ -74,6 +74,15 @@ def confine(
         if listener is not None:
             socket.send_fds(to_supervisor, [b"L"], [listener])
             os.close(listener)
+
+
+def set_limit(limit: int, value: int) -> None:
+    """Limit this process for the rest of its life, where its limit is not lower already."""
+    import resource
+
+    most = resource.getrlimit(limit)[1]
+    value = value if most == resource.RLIM_INFINITY else min(value, most)
+    resource.setrlimit(limit, (value, value))
 
 
 class _Ruleset(ctypes.Structure):

@@ -25,7 +25,7 @@ from math import inf
 from pathlib import Path
 
 from neuroncore.confinement.environment import limit_environment
-from neuroncore.confinement.process import confine, die_with_parent, set_subreaper
+from neuroncore.confinement.process import confine, die_with_parent, set_limit, set_subreaper
 from neuroncore.confinement.seccomp import Supervisor
 
 CONFINED = "NKI_CONFINED"
@@ -144,9 +144,7 @@ def _limit(mebibytes: int) -> None:
         resource.RLIMIT_NPROC: _number_of_threads() + MORE_PROCESSES,
     }
     for limit, value in wanted.items():
-        most = resource.getrlimit(limit)[1]
-        value = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (value, value))
+        set_limit(limit, value)
 
 
 def _number_of_threads() -> int:

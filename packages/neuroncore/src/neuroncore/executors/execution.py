@@ -81,7 +81,9 @@ def _memory_limit(num_bytes: float) -> Iterator[None]:
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + int(num_bytes), before[1]))
+    limit = _address_space() + int(num_bytes)
+    is_lower = before[1] == resource.RLIM_INFINITY or limit < before[1]
+    resource.setrlimit(resource.RLIMIT_AS, (limit if is_lower else before[1], before[1]))
     try:
         yield
     finally:

@@ -70,20 +70,44 @@ def _parsed(address: str) -> tuple[str, int] | None:
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal():
         raise ExecutorError(f"{address!r} is not an address", expected=f"HOST:PORT, or {LOCAL!r}")
-    if not _answers((host, int(port))):
+    if not _answers((host, int(port)), as_ray=True):
         raise ExecutorError(
-            f"{address} does not answer", expected="the head of a Ray cluster",
+            f"{address} does not answer as Ray does", expected="the head of a Ray cluster",
             hint="start one with `ray start --head`, or use --ray local",
         )  # fmt: skip
     return host, int(port)
 
 
-def _answers(head: tuple[str, int]) -> bool:
+def _answers(head: tuple[str, int], as_ray: bool = False) -> bool:
+    """Whether a connection is accepted; `as_ray`: and answered as gRPC is, with HTTP/2 settings."""
     try:
-        socket.create_connection(head, timeout=ANSWER_S).close()
+        with socket.create_connection(head, timeout=ANSWER_S) as opened:
+            if as_ray and os.environ.get("RAY_USE_TLS", "0") == "0":
+                opened.sendall(_HTTP2)
+                return opened.recv(9)[3:4] == _HTTP2_SETTINGS
     except OSError:
         return False
     return True
+
+
+_HTTP2_SETTINGS = b"\x04"
+_HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _HTTP2_SETTINGS + bytes(5)
+"""How a client begins: the preface, and a frame of no settings (RFC 9113)."""
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt at the end: Ray crashes where its calls are interrupted."""
+    seen: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    before = is_main and signal.signal(signal.SIGINT, lambda number, _: seen.append(number))
+    try:
+        yield
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, before)
+    if seen:
+        raise KeyboardInterrupt
 
 
 class _Actor(NamedTuple):
@@ -104,7 +128,8 @@ class _Cluster:
         self._next_check = 0.0
 
     def open(self, jobs: int) -> None:
-        self._ray = self._connected(jobs)
+        with _uninterrupted():
+            self._ray = self._connected(jobs)
 
     def start(self, number: int) -> _Actor:
         ray = self._ray
@@ -120,7 +145,10 @@ class _Cluster:
         common = {"log_to_driver": False, "configure_logging": False}
         if self._head is not None:
             ray = import_module("ray")
-            ray.init(address=f"{self._head[0]}:{self._head[1]}", **common)
+            try:
+                ray.init(address=f"{self._head[0]}:{self._head[1]}", **common)
+            except (ConnectionError, RuntimeError, TimeoutError) as wrong:
+                raise ExecutorError("the cluster cannot be used", got=_first_line(wrong)) from None
             return ray
         self._made = short_folder(self._folder)
         self._token = _locked_token(self._made)
@@ -180,6 +208,10 @@ class _Cluster:
         return message
 
     def close(self) -> None:
+        with _uninterrupted():
+            self._close()
+
+    def _close(self) -> None:
         if self._ray is not None:
             self._ray.shutdown()
             os.environ.clear()
