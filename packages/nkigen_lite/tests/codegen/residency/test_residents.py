@@ -103,3 +103,7 @@ def test_explain_says_what_stays(lowers, normal):
     kernel = lowers(lambda x, w: softmax(x @ w) @ w.T + x, normal(128, 128), normal(128, 128))
 
     assert "w stays in SBUF: 65,536 B of HBM less" in kernel.explain()
+
+
+def test_several_results_of_one_element(lowers):
+    lowers(lambda x: (np.abs(x), np.abs(x), np.abs(x)), np.array(-1.25, np.float32))

@@ -90,11 +90,9 @@ def _shape(layout: ResidentLayout, transfers: list[Transfer]) -> tuple[int, ...]
     whole = Counter[tuple[int, ...]]([plain])
     for each in transfers:
         found = layout.direct("", each.access, each.ranges)
-        if (
-            found is not None
-            and found.size == prod(plain)
-            and found.strides == row_major(found.shape)
-        ):
+        if found is None or len(found.shape) < len(plain):
+            continue
+        if (found.size, found.strides) == (prod(plain), row_major(found.shape)):
             whole[found.shape] += 1
     return max(whole, key=whole.__getitem__)
 
