@@ -185,9 +185,7 @@ def forgetting(call: Call, execute: Callable[..., Any]) -> Callable[..., Any]:
         for i in places:
             storage = views[i].storage
             if storage.written is not False:
-                flags = written_flags(storage)
-                flags.filled.clear()
-                flags.put(views[i], False, chosen if i == places[0] else None)
+                written_flags(storage).put(views[i], False, chosen if i == places[0] else None)
 
     return execute_and_forget
 

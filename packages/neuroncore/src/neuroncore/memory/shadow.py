@@ -25,6 +25,7 @@ class Shadow:
     def __init__(self, unit: int, count: int, fill: Any, kind: Any = np.bool_) -> None:
         self.unit = unit
         self.filled: set[Spec] = set()
+        """See WrittenFlags; an entry that becomes false ends all of it."""
         self.entries = np.full(count, fill, kind) if fill else np.zeros(count, kind)
 
     @classmethod
@@ -74,6 +75,7 @@ class Shadow:
 
     def set(self, view: StridedView, value: Any, where: np.ndarray) -> None:
         """Set some of what `get` gives: those where `where`, of its shape, holds."""
+        self._changes_to(value)
         if not is_gathered(view):
             part = self.of(view)
             if part is not None:
@@ -86,6 +88,7 @@ class Shadow:
 
     def put(self, view: StridedView, value: Any, where: np.ndarray | None = None) -> None:
         """Set the entries that a view names now, at `where` (bool that broadcasts to its shape)."""
+        self._changes_to(value)
         if is_gathered(view):
             self._put_rows(view, value, where)
             return
@@ -96,6 +99,15 @@ class Shadow:
             part[...] = value
         else:
             part[np.broadcast_to(where, view.array.shape)] = value
+
+    def _changes_to(self, value: Any) -> None:
+        if self.filled and not value:
+            self.filled.clear()
+
+    def __deepcopy__(self, memo: object) -> Shadow:
+        copy = object.__new__(Shadow)
+        copy.unit, copy.entries, copy.filled = self.unit, self.entries.copy(), {*self.filled}
+        return copy
 
     def _put_rows(self, view: StridedView, value: Any, where: np.ndarray | None) -> None:
         elements, valid = named_elements(view)
