@@ -30,7 +30,7 @@ FREE = (
     ("LAUNCH", "trn2"),
     ("RECIPROCAL", "all"),
     ("ACCESS_OVERHEAD", "all"),
-    ("DMA_START", "all"),
+    ("DMA_START", "trn2"),
     ("DMA_STORE_START", "all"),
     ("DMA_STAGGER", "all"),
     ("DMA_QUEUE_FLOOR", "all"),

@@ -9,7 +9,15 @@ import pytest
 
 from neuroncore.errors import AttributeValueError
 from neuroncore.machine.core import NeuronCore
-from neuroncore.program import Program, calls, check, execute_program, parse_program
+from neuroncore.program import (
+    Allocate,
+    Loop,
+    Program,
+    calls,
+    check,
+    execute_program,
+    parse_program,
+)
 from neuroncore.timeline import TRANSFORMATIONS, estimate
 from neuroncore.timeline.compilation.toolchain import in_force, transformed
 
@@ -79,11 +87,39 @@ CLEARED = (
 """
 )
 
+PADDED = (
+    HEAD
+    + OUT
+    + """\
+    padded = buffer(float32[128, 514], sbuf)
+    memset(dst=padded[:, :], value=0.0)
+    dma_copy(dst=padded[:, 1:513], src=x[:, :])
+    dma_copy(dst=out[:, :], src=padded[:, 0:512])
+    return out
+"""
+)
+
+DECLARED_OUTSIDE = """\
+program("trn2", "0.6")
+def kernel(x: float32[128, 512]):
+    out = buffer(float32[128, 512], shared_hbm)
+    tile = buffer(float32[128, 128], sbuf)
+    total = buffer(float32[128, 128], sbuf)
+    memset(dst=total[:, :], value=0.0)
+    for k in range(4):
+        dma_copy(dst=tile[:, :], src=x[:, 128*k : 128*k + 128])
+        tensor_tensor(dst=total[:, :], data1=total[:, :], data2=tile[:, :], op=add)
+        dma_copy(dst=out[:, 128*k : 128*k + 128], src=total[:, :])
+    return out
+"""
+
 TEXTS = {
     "loop_invariants": INVARIANT,
     "vectorization": SMALL.replace("AT", "64*group + column"),
     "transposing_loads": TRANSPOSING,
     "dead_fills": CLEARED,
+    "overwritten_fills": PADDED,
+    "privatization": DECLARED_OUTSIDE,
 }
 
 
@@ -130,13 +166,30 @@ def test_what_only_products_fill_is_not_cleared():
     assert "memset" not in [call.instruction for call in calls(made.body)]
 
 
+def test_of_a_tile_that_a_load_overwrites_the_rest_is_filled():
+    _, made = after("overwritten_fills")
+
+    filled = [c.accesses["dst"] for c in calls(made.body) if c.instruction == "memset"]
+    assert [(a.offset.constant, a.shape) for a in filled] == [(0, (128, 1)), (513, (128, 1))]
+
+
+def test_only_what_every_iteration_writes_anew_has_two_places():
+    before, made = after("privatization")
+
+    (loop,) = [s for s in made.body if isinstance(s, Loop)]
+    assert [s.buffer.name for s in loop.body if isinstance(s, Allocate)] == ["tile"]
+    assert estimate(before, mode="device").total_ns < (
+        estimate(before, mode="device", without=["privatization"]).total_ns
+    )
+
+
 def test_the_version_selects_the_toolchain():
     old = parse_program(CLEARED)
     new = replace(old, nki="0.6", target="trn2")
 
     names = [{t.name for t in in_force(p)} for p in (old, new)]
 
-    assert names[1] == {"fill_engine", "slot_rotation", "scheduling"}
+    assert names[1] == {"fill_engine", "privatization", "slot_rotation", "scheduling"}
     assert "loop_invariants" in names[0]
 
 

@@ -23,8 +23,8 @@ from neuroncore.program import (
 )
 from neuroncore.program.ir.effects import BoundEffect
 from neuroncore.program.verification.findings import found
+from neuroncore.timeline.compilation.buffer_places import copies
 from neuroncore.timeline.compilation.call_demands import Demand, Described, dealt_out
-from neuroncore.timeline.compilation.loop_transformations import copies
 from neuroncore.timeline.compilation.loops import Body, as_one
 from neuroncore.timeline.dependences.access import TrackedAccess
 from neuroncore.timeline.dependences.order import Order

@@ -231,7 +231,7 @@ def _without(loop: Loop, found: _Found) -> Loop:
             if isinstance(statement, Loop):
                 if inner := tuple(rest(statement.body)):
                     yield replace(statement, body=inner)
-            elif statement is not found.call and not _allocates(statement, name):
+            elif statement is not found.call and not allocates(statement, name):
                 yield statement
 
     left = replace(loop, body=tuple(rest(loop.body)))
@@ -242,7 +242,8 @@ def _without(loop: Loop, found: _Found) -> Loop:
     return changed
 
 
-def _allocates(statement: Statement, name: str) -> bool:
+def allocates(statement: Statement, name: str) -> bool:
+    """Whether it is where the buffer is made."""
     return isinstance(statement, Allocate) and statement.buffer.name == name
 
 
@@ -321,46 +322,3 @@ def _all_iterations(access: Access, loop: Loop) -> Access | None:
         offset=replace(access.offset, terms=tuple(sorted(terms.items()))),
     )
     return wide if wide.size <= first * WIDEST and access.indirect is None else None
-
-
-# -- slot rotation ---------------------------------------------------------------------------------
-
-
-def copies(program: Program, core: NeuronCore, most: int) -> dict[str, int]:
-    """Buffer → how many copies of it take turns: small buffers get another one first."""
-    found: dict[str, int] = {}
-    for space in (MemorySpace.sbuf, MemorySpace.psum):
-        room = core.free_bytes_of(space) - sum(b.free_bytes for b in _buffers(program.body, space))
-        for loop in program.body:
-            if isinstance(loop, Loop):
-                rotating = [b for b in _inside(loop, space) if b.address is None]
-                found |= _shared_out(rotating, room, most)
-    return found
-
-
-def _shared_out(buffers: Sequence[Buffer], room: int, most: int) -> dict[str, int]:
-    """How many copies of each buffer there is room for, up to `most`; powers of two, so that the
-    buffers of a loop are soon all in their first place again.
-    """
-    found = dict.fromkeys((b.name for b in buffers), 1)
-    room -= sum(b.free_bytes for b in buffers)
-    by_size = sorted(buffers, key=lambda b: b.free_bytes)
-    for number in (2**power for power in range(1, most.bit_length())):
-        for buffer in by_size:
-            more = (number - found[buffer.name]) * buffer.free_bytes
-            if more > room:
-                return found
-            room -= more
-            found[buffer.name] = number
-    return found
-
-
-def _inside(loop: Loop, space: MemorySpace) -> Iterator[Buffer]:
-    return _buffers(tuple(walk(loop.body)), space)
-
-
-def _buffers(body: tuple[Statement, ...], space: MemorySpace) -> Iterator[Buffer]:
-    """The buffers of `space` that are allocated right here."""
-    for statement in body:
-        if isinstance(statement, Allocate) and statement.buffer.space is space:
-            yield statement.buffer

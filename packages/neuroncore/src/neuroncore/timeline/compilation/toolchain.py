@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import AttributeValueError
+from neuroncore.integers.affine import Affine
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program import (
     Access,
@@ -25,7 +26,12 @@ from neuroncore.program import (
     whole,
 )
 from neuroncore.surface import version_tuple
-from neuroncore.timeline.compilation.loop_transformations import hoisted, vectorized, written
+from neuroncore.timeline.compilation.buffer_places import privatized
+from neuroncore.timeline.compilation.loop_transformations import (
+    hoisted,
+    vectorized,
+    written,
+)
 
 CLOSED, EXPLICIT = "closed", "explicit"
 """Through the closed compiler (0.1), and explicit instructions through the NKI compiler."""
@@ -120,6 +126,41 @@ def _without_dead_fills(program: Program, core: NeuronCore) -> Program:
     return _rewritten(program, change)
 
 
+def _without_overwritten_fills(program: Program, core: NeuronCore) -> Program:
+    """Of a fill of which a DMA overwrites columns next, the columns on both sides."""
+    buffers = program.buffers()
+
+    def kept(body: tuple[Statement, ...]) -> Iterator[Statement]:
+        for statement, after in zip(body, (*body[1:], None), strict=True):
+            if isinstance(statement, Loop):
+                yield replace(statement, body=tuple(kept(statement.body)))
+            elif isinstance(statement, Call) and isinstance(after, Call) and after.is_dma:
+                yield from _beside(statement, after, buffers)
+            else:
+                yield statement
+
+    return replace(program, body=tuple(kept(program.body)))
+
+
+def _beside(fill: Call, load: Call, buffers: Mapping[str, Buffer]) -> Iterator[Call]:
+    """The fill, or the parts of it that the load does not overwrite."""
+    filled, over = fill.accesses.get("dst"), load.accesses.get("dst")
+    if fill.instruction != "memset" or filled is None or over is None:
+        yield fill
+        return
+    first, columns = over.offset.constant, filled.shape[-1]
+    if filled != whole(buffers[filled.buffer]) or over != _columns(filled, first, over.shape[-1]):
+        yield fill
+        return
+    for at, count in ((0, first), (first + over.shape[-1], columns - first - over.shape[-1])):
+        if count:
+            yield replace(fill, operands=fill.operands | {"dst": _columns(filled, at, count)})
+
+
+def _columns(access: Access, first: int, count: int) -> Access:
+    return replace(access, shape=(*access.shape[:-1], count), offset=Affine(first))
+
+
 def _on_engine(program: Program, rule: Callable[[Call], Engine | None]) -> Program:
     def change(call: Call) -> tuple[Statement, ...]:
         engine = rule(call) if _is_open(call) else None
@@ -193,6 +234,11 @@ TRANSFORMATIONS = {
             _without_dead_fills,
         ),
         Transformation(
+            "overwritten_fills", "of a tile that a load overwrites in part, the rest is filled",
+            (CLOSED,), "benchmarks/model d6: VectorE has no time for more",
+            _without_overwritten_fills,
+        ),
+        Transformation(
             "vectorization", "innermost elementwise loops of at most 512 elements are one "
             "instruction", (CLOSED,),
             "benchmarks/model d5 and d6: the same calls, 10.7 times faster as 32 x 64 iterations",
@@ -215,9 +261,15 @@ TRANSFORMATIONS = {
             "benchmarks/model n_adamw: products by a constant on both engines",
         ),
         Transformation(
-            "fill_engine", "open fills are on GpSimdE", (EXPLICIT,),
-            "benchmarks/model a1: the profile shows them there",
+            "fill_engine", "open fills are on GpSimdE", (CLOSED, EXPLICIT),
+            "benchmarks/model a1: the profile shows them there; d0 to d6, m3 and m5 are nearer so",
             _fills_on_gpsimd,
+        ),
+        Transformation(
+            "privatization", "a buffer of SBUF that every iteration writes anew has two places",
+            (EXPLICIT,), "benchmarks/model a4: an iteration is shorter than a load's round trip, "
+            "and longer than with four places",
+            privatized,
         ),
         Transformation(
             "slot_rotation", "a buffer that is allocated in a loop has several places",

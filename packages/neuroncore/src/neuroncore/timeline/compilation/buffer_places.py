@@ -1,0 +1,101 @@
+"""How many places a buffer of a loop has: iterations overlap where each has a place of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from neuroncore.enums import MemorySpace
+from neuroncore.machine.core import NeuronCore
+from neuroncore.program import (
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    accesses,
+    walk,
+    whole,
+)
+from neuroncore.timeline.compilation.loop_transformations import allocates, written
+
+
+class PingPong(Allocate):
+    """An allocation of one of two places."""
+
+    __slots__ = ()
+
+
+def privatized(program: Program, core: NeuronCore) -> Program:
+    """The program with each SBUF buffer that every iteration writes anew allocated in its loop."""
+    body, loops = list(program.body), [s for s in program.body if isinstance(s, Loop)]
+    outer = [s.buffer for s in body if isinstance(s, Allocate)]
+    for buffer in (b for b in outer if b.space is MemorySpace.sbuf and b.address is None):
+        users = [loop for loop in loops if _uses(loop, buffer.name)]
+        inside = _allocated_inside(users[0], buffer) if len(users) == 1 else None
+        if inside is None or any(_uses(s, buffer.name) for s in body if isinstance(s, Call)):
+            continue
+        body = [inside if s is users[0] else s for s in body if not allocates(s, buffer.name)]
+        loops = [inside if loop is users[0] else loop for loop in loops]
+    return replace(program, body=tuple(body))
+
+
+def _allocated_inside(loop: Loop, buffer: Buffer) -> Loop | None:
+    """The loop that allocates the buffer before the call that writes all of it first; None where
+    an iteration may need what another one wrote."""
+    at, first = next((n, s) for n, s in enumerate(loop.body) if _uses(s, buffer.name))
+    if isinstance(first, Loop):
+        others = any(_uses(s, buffer.name) for s in loop.body[at + 1 :])
+        inner = None if others else _allocated_inside(first, buffer)
+        return inner and replace(loop, body=(*loop.body[:at], inner, *loop.body[at + 1 :]))
+    assert isinstance(first, Call)
+    mine = [a for a in accesses(first) if a.buffer == buffer.name]
+    if mine != [whole(buffer)] or written(first) != [buffer.name]:
+        return None
+    return replace(loop, body=(*loop.body[:at], PingPong(buffer), *loop.body[at:]))
+
+
+def _uses(statement: Statement, name: str) -> bool:
+    return any(access.buffer == name for access in accesses(statement))
+
+
+def copies(program: Program, core: NeuronCore, most: int) -> dict[str, int]:
+    """Buffer → how many copies of it take turns: small buffers get another one first."""
+    found: dict[str, int] = {}
+    for space in (MemorySpace.sbuf, MemorySpace.psum):
+        room = core.free_bytes_of(space) - sum(b.free_bytes for b in _buffers(program.body, space))
+        for loop in program.body:
+            if isinstance(loop, Loop):
+                rotating = [b for b in _inside(loop, space) if b.address is None]
+                found |= _shared_out(rotating, room, most)
+    pairs = [s.buffer.name for s in walk(program.body) if isinstance(s, PingPong)]
+    return found | {name: min(found[name], 2) for name in pairs}
+
+
+def _shared_out(buffers: Sequence[Buffer], room: int, most: int) -> dict[str, int]:
+    """How many copies of each buffer there is room for, up to `most`; powers of two, so that the
+    buffers of a loop are soon all in their first place again.
+    """
+    found = dict.fromkeys((b.name for b in buffers), 1)
+    room -= sum(b.free_bytes for b in buffers)
+    by_size = sorted(buffers, key=lambda b: b.free_bytes)
+    for number in (2**power for power in range(1, most.bit_length())):
+        for buffer in by_size:
+            more = (number - found[buffer.name]) * buffer.free_bytes
+            if more > room:
+                return found
+            room -= more
+            found[buffer.name] = number
+    return found
+
+
+def _inside(loop: Loop, space: MemorySpace) -> Iterator[Buffer]:
+    return _buffers(tuple(walk(loop.body)), space)
+
+
+def _buffers(body: tuple[Statement, ...], space: MemorySpace) -> Iterator[Buffer]:
+    """The buffers of `space` that are allocated right here."""
+    for statement in body:
+        if isinstance(statement, Allocate) and statement.buffer.space is space:
+            yield statement.buffer
