@@ -62,8 +62,9 @@ def main() -> None:
         start = baseline_kernel(function, *REAL[function])
         program, steps = scheduled(start, text)
         check(program)
-        before, after = estimate(start).total_ns / 1e3, estimate(program)
-        total, lanes = after.total_ns / 1e3, after.lanes
+        played = [estimate(p, mode="as_written") for p in (start, program)]
+        after, lanes = played[1], played[1].lanes
+        before, total = (each.total_ns / 1e3 for each in played)
         name, bound = max(((n, u.busy_ns / 1e3) for n, u in lanes.items()), key=lambda e: e[1])
         print(
             f"{function.__name__:15} {before:8.1f} µs baseline, {total:6.1f} µs after {len(steps)} "

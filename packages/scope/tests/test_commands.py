@@ -13,7 +13,7 @@ MLP = "import numpy as np\ndef mlp(x, w):\n    return np.maximum(x @ w, 0)\n"
 SPECS = ("--spec", "f32[64,128]", "--spec", "w=f32[128,256]")
 STREAM = str(ROOT / "examples" / "tokenplan" / "stream.py") + ":stream_kernel"
 COMMANDS = {
-    "nkigen": (("nkigen", "mlp.py:mlp", *SPECS), 1, "Passes"),
+    "nkigen": (("nkigen", "mlp.py:mlp", *SPECS), 2, "Passes"),
     "nkigym": (("nkigym", "tune", "mlp.py:mlp", *SPECS, "--budget", "4"), 2, "Search"),
     "tokenplan": (("tokenplan", "explain", STREAM, "--spec", "f32[512,256]"), 1, None),
 }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from members import ROOT
 
+import nki_runtime
 from neuroncore.errors import KernelError
 
 COPY = """
@@ -55,6 +58,23 @@ def test_bars_are_those_of_the_estimate(attention, data_of):
     assert kernel["numOps"] == len(start)
     assert end.max() / kernel["perNs"] == kernel["totalNs"]
     assert path.sum() / kernel["perNs"] == kernel["totalNs"]
+
+
+def test_a_page_shows_the_kernel_as_its_toolchain_makes_it_first(page_of, data_of):
+    shapes = (1, 64, 512), (1, 64, 512), (1, 512, 64)
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    path = Path("examples/beta2/attention.py")
+    document, columns = data_of(page_of(path, "attention_kernel", *arrays, 0.125, mode="device"))
+    made, written = document["kernels"]
+
+    with nki_runtime.use(nki="0.7", target="trn2"):
+        kernel = runpy.run_path(str(ROOT / path))["attention_kernel"]
+        expected = nki_runtime.estimate(kernel, *arrays, 0.125)
+    assert made["totalNs"] == expected.total_ns
+    assert columns[made["bars"]["end"]["column"]].max() / made["perNs"] == expected.total_ns
+    assert [name for name, _ in made["assumed"]] == [each.name for each in expected.assumed]
+    assert (made["mode"], written["mode"]) == ("device", "as_written")
+    assert "works" not in made["replay"] and "works" in written["replay"]
 
 
 def test_every_instruction_has_its_line(attention, data_of):

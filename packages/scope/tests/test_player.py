@@ -61,7 +61,7 @@ class Page(Columns):
 
 
 def table_of(program: Program) -> dict[str, Any]:
-    timeline = estimate(program, verified=True, skip_periods=False)
+    timeline = estimate(program, verified=True, skip_periods=False, mode="as_written")
     return replay_section(timeline, Page())
 
 
@@ -149,7 +149,9 @@ def test_programs_are_played_to_the_tick(player, seeds):
             target = changes.get("target", program.target)
             if "reason" in table["works"][target]:
                 continue
-            expected = estimate(program, verified=True, skip_periods=False, **arguments)
+            expected = estimate(
+                program, mode="as_written", verified=True, skip_periods=False, **arguments
+            )
             assert played(player, table, program, **changes) == shown(expected), (seed, changes)
 
 

@@ -40,7 +40,9 @@ def stream_of(tmp_path, instructions: int):
 def page_of_stream(tmp_path, instructions: int) -> tuple[Path, float]:
     """The page of the stream, every micro-op in it, and the seconds of CPU that it took."""
     with nki_runtime.use(nki="0.7", target="trn2"):
-        timeline = estimate(stream_of(tmp_path, instructions), skip_periods=False, verified=True)
+        timeline = estimate(
+            stream_of(tmp_path, instructions), skip_periods=False, verified=True, mode="as_written"
+        )
     reporter = Reporter("test", tmp_path / "page.html")
     reporter.add("timelines", [timeline])
     start = time.process_time()
@@ -110,7 +112,7 @@ SELECTION = """(async () => {
 
 def test_iterations_that_are_not_played_are_named(browser, tmp_path):
     with nki_runtime.use(nki="0.7", target="trn2"):
-        timeline = estimate(stream_of(tmp_path, 1_000_000), verified=True)
+        timeline = estimate(stream_of(tmp_path, 1_000_000), verified=True, mode="as_written")
     reporter = Reporter("test", tmp_path / "page.html")
     reporter.add("timelines", [timeline])
     reporter.write()

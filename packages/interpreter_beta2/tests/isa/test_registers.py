@@ -337,7 +337,7 @@ def test_their_time_needs_no_values(now):
     with watched_by(recorder := Recorder(kernel, for_time=True, needs_values=False)):
         kernel(np.zeros((4, 8), np.float32))
 
-    timeline = estimate(recorder.program())
+    timeline = estimate(recorder.program(), mode="as_written")
     assert [bar.instruction for bar in timeline.bars] == ["dma_copy"] * 8
 
 

@@ -332,7 +332,7 @@ def test_the_time_of_a_kernel_with_a_loaded_scalar(lang, ramp):
     with watched_by(recorder := Recorder(kernel, for_time=True, needs_values=False)):
         kernel(ramp, np.ones((1, 1), np.int32))
 
-    bars = estimate(recorder.program()).bars
+    bars = estimate(recorder.program(), mode="as_written").bars
     assert [bar.instruction for bar in bars] == ["scalar_load", "dma_copy", "scalar_store"]
 
 

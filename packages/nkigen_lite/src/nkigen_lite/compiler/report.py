@@ -111,7 +111,7 @@ def measure(program: Program) -> Stats:
     """The stats of a program that `check` has passed."""
     instructions, dmas, hbm_bytes = _counts(program.body, program)
     found = peaks(program, resolve_target(program.target))
-    timeline = estimate(program, mode="device", verified=True)
+    timeline = estimate(program, verified=True)
     held = {space: peak.held for space, peak in found.items()}
     return Stats(
         instructions, dmas, hbm_bytes, held.get(MemorySpace.sbuf, 0), held.get(MemorySpace.psum, 0),

@@ -67,7 +67,7 @@ def _results(store: Store) -> dict[str, Any]:
         for result in store.best(problem.key):
             task = stored_task(result.program, problem.target, str(store.path))
             winner = task.kernel(task.replayed(result.schedule))
-            timelines += [estimate(task.root), estimate(winner)]
+            timelines += [estimate(p, mode="as_written") for p in (task.root, winner)]
             schedules.append(schedule_section(task, result.schedule, curve))
     return {"timelines": timelines, "schedules": schedules}
 
@@ -183,7 +183,7 @@ def _fit(
 
     def errors(values: Constants) -> dict[Hashable, float]:
         return {
-            key: log(ns / estimate(programs[key], constants=values).total_ns)
+            key: log(ns / estimate(programs[key], mode="as_written", constants=values).total_ns)
             for key, ns in times_ns.items()
         }
 
@@ -228,7 +228,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 def replay(given: argparse.Namespace) -> int:
     """The fastest schedule, replayed, checked and estimated; 1 where it does not hold."""
     result, asked, state = _fastest(given)
-    latency_ns = estimate(asked.kernel(state)).total_ns
+    latency_ns = estimate(asked.kernel(state), mode="as_written").total_ns
     same = latency_ns == result.latency_ns
     checks = (
         *asked.verify_winner(state, result.schedule),

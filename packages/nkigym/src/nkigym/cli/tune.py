@@ -163,7 +163,7 @@ def _results(given: argparse.Namespace, tuned: Tuned) -> dict[str, Any]:
     engines = _constraints(given)["engines"]
     task = tuning_task(kernel, specs, given.target, given.nki, engines, tuned.start or given.start)
     section = schedule_section(task, tuned.schedule, tuned.report.curve)
-    timelines = [estimate(tuned.root), estimate(tuned.program)]
+    timelines = [estimate(p, mode="as_written") for p in (tuned.root, tuned.program)]
     return {"timelines": timelines, "schedules": [section], "text": ("Search", str(tuned))}
 
 

@@ -15,7 +15,7 @@ from neuroncore.errors import KernelError
 from neuroncore.program import Program, calls, check, emit, parse_program
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import PARTITIONS
-from neuroncore.timeline import estimate
+from neuroncore.timeline import latency_ns
 from nkigym.analysis.outputs import check_results
 from nkigym.checker import check_root
 from nkigym.search import ConstraintError, SearchSpace
@@ -157,7 +157,7 @@ class Problem:
             made = _baseline(self.function, self.root.target, self.root.nki, self.specs)
         except KernelError:
             return None
-        return estimate(made).total_ns
+        return latency_ns(made)
 
     def smaller(self) -> Iterator[tuple[str, Program]]:
         """The same at fewer tiles, the fewest first."""
@@ -257,7 +257,7 @@ def _begun(
             return found[0]
     if not found:
         raise reasons[0]
-    return min(found, key=lambda problem: estimate(problem.root).total_ns)
+    return min(found, key=lambda problem: latency_ns(problem.root))
 
 
 def _generated(

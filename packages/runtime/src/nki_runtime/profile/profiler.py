@@ -65,7 +65,7 @@ class Profiler(LaunchRecorder):
         return max(found, key=lambda each: each[1].matched)
 
     def _play(self, program: Program, values: Constants) -> Timeline:
-        return estimate(program, mode="device", constants=values, verified=True)
+        return estimate(program, constants=values, verified=True)
 
     def _fit(self, program: Program, file: Path) -> None:
         """Write the constants that suit the profile. Raises LaunchError where none are better."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from neuroncore.errors import KernelError
@@ -32,6 +33,7 @@ class LaunchRecorder(Watcher):
         self.left_out: list[KernelError] = []
         self.constants: Constants | None = None
         """What estimates are made with; None: costs.json."""
+        self.mode = "device"
 
     def unfinished(self) -> None:
         """Add what the kernel of this thread did until it raised, if it did."""
@@ -80,7 +82,7 @@ class LaunchRecorder(Watcher):
         """The timelines of the programs, equal ones shared; a kernel without is left out."""
         found: list[Timeline] = []
         for program in self.programs:
-            known = next((t for t in found if t.program == program), None)
+            known = next((t for t in found if t.source == program), None)
             try:
                 found.append(known or self.estimated(program))
             except KernelError as reason:
@@ -91,10 +93,11 @@ class LaunchRecorder(Watcher):
         """The timeline of a core, with every micro-op where they are not too many."""
         cores = self.cores.get(id(program), 1)
         values = (self.constants or constants()).shared_by(cores, program.target)
-        short = estimate(program, constants=values, verified=True)
+        played = partial(estimate, program, mode=self.mode, constants=values, verified=True)
+        short = played()
         if not short.repeats or short.num_ops > MOST_BARS:
             return short
-        return estimate(program, constants=values, verified=True, skip_periods=False)
+        return played(skip_periods=False)
 
 
 def _passed_on(name: str) -> Callable[..., None]:

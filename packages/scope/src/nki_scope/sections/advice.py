@@ -28,7 +28,7 @@ from neuroncore.program import (
     map_accesses,
     walk,
 )
-from neuroncore.timeline import Bar, Constants, Timeline, constants, estimate
+from neuroncore.timeline import Bar, Timeline, constants, estimate
 from nki_scope.document import Sources
 
 SMALL_BYTES = 64 * 1024
@@ -58,12 +58,14 @@ class Change:
         both = (*before.zeros, *self.zeros)
         return Change(both, lambda program: self.program(before.program(program)))
 
-    def total_ns(self, program: Program, values: Constants) -> float:
+    def total_ns(self, timeline: Timeline) -> float:
         """The time of the changed program; infinite where it cannot be played."""
+        program, values = timeline.source, constants()
         for name in set(self.zeros) & values.values.keys():
             values = values.but(name, program.target, 0)
         try:
-            return estimate(self.program(program), constants=values, verified=True).total_ns
+            changed = self.program(program)
+            return estimate(changed, mode=timeline.mode, constants=values, verified=True).total_ns
         except KernelError:
             return inf
 
@@ -81,20 +83,22 @@ class Advice:
     """Whether it is one line of many: it is not combined with others."""
 
 
-def advice_section(timeline: Timeline, sources: Sources) -> list[dict[str, Any]]:
+def advice_section(timeline: Timeline, written: Timeline, sources: Sources) -> list[dict[str, Any]]:
     """The advice on a kernel as a document; none on a kernel that is too large to play again.
+
+    The kernel as `written` has the causes; experiments are played as `timeline` was.
 
     `gainNs` is the gain alone, `nextNs` the gain where the ones before have been followed.
     """
     if not 0 < timeline.num_ops <= MOST_PLAYED:
         return []
-    program, values, least = timeline.program, constants(), LEAST_GAIN * timeline.total_ns
-    found = [(timeline.total_ns - entry.change.total_ns(program, values), entry)
-             for rule in RULES for entry in rule(timeline)]  # fmt: skip
+    least = LEAST_GAIN * timeline.total_ns
+    found = [(timeline.total_ns - entry.change.total_ns(timeline), entry)
+             for rule in RULES for entry in rule(written)]  # fmt: skip
     section, before, reached = [], Change(), timeline.total_ns
     for gain, entry in sorted(found, key=lambda pair: -pair[0]):
         both = entry.change.after(before)
-        step = 0.0 if entry.is_line else reached - both.total_ns(program, values)
+        step = 0.0 if entry.is_line else reached - both.total_ns(timeline)
         if gain == -inf or (entry.is_line and gain < least):
             continue
         step = max(step, 0.0)

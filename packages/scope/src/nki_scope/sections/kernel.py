@@ -27,6 +27,7 @@ def kernel_section(
     path = timeline.critical_path()
     return {
         "name": timeline.program.name, "target": timeline.target, "mode": timeline.mode,
+        "assumed": [[each.name, each.does] for each in timeline.assumed],
         "nki": timeline.program.nki, "perNs": per_ns, "totalNs": timeline.total_ns,
         "launchNs": timeline.launch_ns, "mfu": timeline.mfu, "mbu": timeline.mbu,
         "dmaEfficiency": timeline.dma_efficiency, "hbmBytes": timeline.hbm_bytes,

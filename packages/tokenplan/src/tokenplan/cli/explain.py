@@ -136,7 +136,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _results(program: Program, graph: TokenGraph) -> dict[str, Any]:
     """What --report shows."""
-    timelines = [estimate(program, verified=True)]
+    timelines = [estimate(program, mode="as_written", verified=True)]
     return {"timelines": timelines, "orders": orders(graph)}
 
 

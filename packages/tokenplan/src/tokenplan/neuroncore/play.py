@@ -58,7 +58,7 @@ class Played:
 def play(graph: TokenGraph, plan: AsyncPlan, program: Program) -> Played:
     """The plan of `program`'s kernel with the times of the timeline, every instance."""
     order = PlannedOrder(graph, plan)
-    timeline = estimate(program, verified=True, order=order)
+    timeline = estimate(program, mode="as_written", verified=True, order=order)
     bars = {op.id: gate.played for op, gate in zip(order.ops, order.gates, strict=True)}
     return Played(plan, timeline, bars)
 
@@ -78,7 +78,7 @@ class Comparison:
 def compare(graph: TokenGraph, plan: AsyncPlan, program: Program) -> Comparison:
     """Play the plan, the same with all pairs waiting, and everything in one stream."""
     every = all_pairs(graph, plan)
-    serial = estimate(program, verified=True, order=SerialOrder(program.target))
+    serial = estimate(program, mode="as_written", verified=True, order=SerialOrder(program.target))
     return Comparison(
         play(graph, plan, program), play(graph, every, program), serial.total_ns,
         executed(graph, plan), executed(graph, every),

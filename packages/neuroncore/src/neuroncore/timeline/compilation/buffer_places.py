@@ -1,4 +1,4 @@
-"""How many places a buffer of a loop has: iterations overlap where each has a place of its own."""
+"""Places of the buffers of loops: iterations overlap where each has a place of its own."""
 
 from __future__ import annotations
 

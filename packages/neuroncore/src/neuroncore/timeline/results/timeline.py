@@ -74,9 +74,11 @@ class Timeline:
     def __init__(
         self, program: Program, mode: str, state: State, sites: list[Site],
         values: dict[str, float], peaks: dict[str, float],
-        assumed: tuple[Transformation, ...] = (),
+        assumed: tuple[Transformation, ...] = (), source: Program | None = None,
     ) -> None:  # fmt: skip
         self.program, self.mode = program, mode
+        self.source = source or program
+        """The program before the transformations that are assumed."""
         self._state, self._sites, self._clock = state, sites, state.clock
         self.values, self._peaks = values, peaks
         self.target, self.assumed = program.target, assumed

@@ -138,7 +138,7 @@ def predicted_us(writer: Writer, body: tuple[Statement, ...], known_as: str | No
 
 def time_of(program: Program) -> float:
     """Predicted microseconds of a program that is not checked yet."""
-    return estimate(program, mode="device", verified=True).total_ns / 1e3
+    return estimate(program, verified=True).total_ns / 1e3
 
 
 @dataclass(frozen=True)
