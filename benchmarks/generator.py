@@ -90,10 +90,10 @@ def public(names: list[str]) -> dict[str, str]:
     if not os.environ.get("NKIPY_CHECKOUT"):
         return {}
     script = Path(__file__).with_name("generator_peer.py")
-    said = subprocess.run(
-        [sys.executable, str(script), *names], check=True, capture_output=True, text=True
-    ).stdout
-    answers = [json.loads(line) for line in said.splitlines()]
+    done = subprocess.run([sys.executable, str(script), *names], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr.strip().splitlines()[-1])
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
     return {a["name"]: a.get("failed") or f"{a['instructions']}, {a['mib']:.2f}" for a in answers}
 
 

@@ -33,7 +33,14 @@ _GENERATED = ("xla.xla_data_pb2", "xla.service.hlo_pb2")
 
 def peer(checkout: Path) -> tuple[ModuleType, ModuleType]:
     """Its tracer and its lowering."""
-    sys.path[:0] = [str(checkout / "nkigen-lite" / "src"), str(checkout / "nkipy" / "src")]
+    folders = checkout / "nkigen-lite" / "src", checkout / "nkipy" / "src"
+    for folder in folders:
+        if not folder.is_dir():
+            sys.exit(
+                f"{folder}: not in the checkout of aws-neuron/nkipy; NKIPY_CHECKOUT names one of a "
+                "commit that has nkigen-lite"
+            )
+    sys.path[:0] = map(str, folders)
     for name in _GENERATED:
         package, _, module = f"nkipy.third_party.{name}".rpartition(".")
         stand_in = sys.modules[f"{package}.{module}"] = MagicMock()

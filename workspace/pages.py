@@ -2,9 +2,9 @@
 
 Pages are named as they are below docs/; a page is generated as a whole, or between the marks
 `<!-- NAME: begin -->` and `<!-- NAME: end -->`. README.md and files with the
-public address of the project are named as they are below the root. Pages of measurements (corpus,
-generator, precision, the accuracy of the model) are not among them. Of the pages of REFERENCE,
-which are long, the repository has an index.
+public address of the project are named as they are below the root. Measurements (corpus, workloads
+of the generator, precision, the accuracy of the model) are not among them. Of the pages of
+REFERENCE, which are long, the repository has an index.
 """
 
 from __future__ import annotations
@@ -110,6 +110,7 @@ PAGES: dict[str, Render] = {
     "architecture.md": part("contracts", "workspace/architecture.py"),
     "checks.md": part("subset", "-m", "neuroncore.checks.subset"),
     "coverage.md": printed("workspace/nki_coverage.py"),
+    "generator.md": part("array-api", "workspace/array_api.py"),
     "model.md": part("constants", "-m", "neuroncore.timeline"),
     "options.md": printed("workspace/nki_options.py"),
     "timeline.svg": printed("workspace/timeline_picture.py"),

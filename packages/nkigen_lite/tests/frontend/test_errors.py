@@ -54,7 +54,7 @@ CASES = {
     "fancy": (lambda x: x[[x.argmax(), 1]], TypeError, "only computed when the kernel runs"),
     "function": (lambda x: np.linalg.svd(x), TypeError, "np.linalg.svd is not translated"),
     "nearest": (lambda x: np.nancumsum(x), TypeError, "the nearest that is: np.cumsum"),
-    "nearest method": (lambda x: x.argpartition(1), TypeError, "the README of nkigen-lite lists"),
+    "method with a reason": (lambda x: x.choose([x, x]), TypeError, "np.take_along_axis, np.where"),
     "by values": (lambda x: np.nonzero(x), TypeError, "the shape of its result depends on values"),
     "where alone": (lambda x: np.where(x), TypeError, "np.where(condition, x, y)"),
     "average keyword": (lambda x: np.average(x, returned=True), TypeError, "returned= is not"),

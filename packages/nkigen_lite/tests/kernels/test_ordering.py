@@ -149,3 +149,8 @@ def test_random_orders(seed, bitwise):
 def test_many_random_orders(seed, bitwise):
     function, x = random_case(seed)
     bitwise(function, x, nki=VERSIONS[seed % 3])
+
+
+@pytest.mark.parametrize("axis", [-1, 0, None])
+def test_one_number_is_in_order(agree, axis):
+    agree(lambda x: np.argsort(x, axis), np.array(2, np.float32))

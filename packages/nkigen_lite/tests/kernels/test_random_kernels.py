@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from numpy.lib.stride_tricks import sliding_window_view
 
 from nki_dtypes import cast, resolve
 from nkigen_lite import Spec, as_spec, narrow
@@ -77,6 +78,13 @@ STEPS: dict[str, Callable[[Any, Any, int], Any]] = {
     "counted": lambda x, y, n: x + np.arange(x.shape[-1], dtype=x.dtype) * x.dtype.type(n),
     "cast": lambda x, y, n: x.astype([np.int32, np.float32, np.float16, bool][n % 4]),
     "write": lambda x, y, n: written(x, n),
+    "take": lambda x, y, n: np.take(x, places(y, x.shape[0])[: n + 2], axis=0),
+    "take_along": lambda x, y, n: np.take_along_axis(x, whole(x) % x.shape[-1], -1),
+    "put": lambda x, y, n: put(x, places(y, x.shape[0])[n % 2]),
+    "sort": lambda x, y, n: np.sort(x, axis=-1),
+    "argsort": lambda x, y, n: np.argsort(x, axis=-1, kind="stable"),
+    "window": lambda x, y, n: sliding_window_view(x, n + 1, axis=-1).max(-1),
+    "steps": lambda x, y, n: repeated(x, y),
 }  # fmt: skip
 INEXACT = {
     "divide",
@@ -93,7 +101,7 @@ INEXACT = {
 """Where rounding may differ from NumPy's."""
 ABRUPT = {
     "floor_divide", "mod", "compare", "where", "choose", "round", "argmax", "any", "logical",
-    "cast", "shift", "bits",
+    "cast", "shift", "bits", "take", "take_along", "put", "argsort", "steps",
 }  # fmt: skip
 """What makes a large difference of a small one."""
 
@@ -118,6 +126,27 @@ def written(x: Any, n: int) -> Any:
     y = x.copy()
     y[n % 2 :: 2] += y[:1]
     return y
+
+
+def whole(x: Any) -> Any:
+    """Integers for places."""
+    return np.abs(x).astype(np.int32)
+
+
+def places(x: Any, count: int) -> Any:
+    return whole(x.reshape(-1)) % count
+
+
+def put(x: Any, place: Any) -> Any:
+    y = x.copy()
+    y[place] = x[-1]
+    return y
+
+
+def repeated(x: Any, y: Any) -> Any:
+    for _ in range(18):
+        x = np.maximum(np.minimum(x, y), 1 - x)
+    return x
 
 
 def extended(made: list[Any], step: StridedAxis) -> Any:

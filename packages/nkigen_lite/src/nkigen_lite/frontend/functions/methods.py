@@ -109,13 +109,20 @@ def _matrix_transpose(self: TracedArray) -> TracedArray:
     return swapaxes(self, -1, -2)
 
 
+def _on_device(self: TracedArray, device: Any) -> TracedArray:
+    """NumPy has one device."""
+    if device != "cpu":
+        raise ValueRangeError(f"Unsupported device: {device}. Only 'cpu' is accepted.")
+    return self
+
+
 _METHODS: dict[str, Function | property] = {
     **{
         f.__name__: _of_function(f)
         for f in (
             np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.any, np.all, np.argmax,
             np.argmin, np.clip, np.dot, np.swapaxes, np.squeeze, np.ravel, np.round, np.cumsum,
-            np.cumprod, np.repeat, np.take, np.diagonal, np.trace,
+            np.cumprod, np.repeat, np.take, np.diagonal, np.trace, np.searchsorted, np.argpartition,
         )
     },
     "astype": _of(copies.converted, "astype", ("dtype", "order", "casting", "subok", "copy")),
@@ -127,6 +134,10 @@ _METHODS: dict[str, Function | property] = {
     "transpose": _of(_method_transpose, "transpose"),
     "T": property(lambda self: scalars.like(self, views.transposed(self))),
     "mT": property(_matrix_transpose),
+    "real": property(lambda self: self),
+    "imag": property(np.zeros_like),
+    "device": property(lambda self: "cpu"),
+    "to_device": _of(_on_device, "to_device", ("device",)),
     **OPERATORS,
 }  # fmt: skip
 

@@ -142,7 +142,9 @@ def sort(
 def argsort(
     a: Array, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Array:
-    """`np.argsort`: always the stable one."""
+    """`np.argsort`: always the stable one; of one number [0], as NumPy has it."""
+    if not a.ndim and axis in (-1, 0, None):
+        return np.zeros_like(np.reshape(a, 1), np.int32)
     rows, along = _along(a, axis, order)
     return np.moveaxis(_argsort_rows(rows), -1, along)
 
@@ -167,12 +169,29 @@ def _argsort_of_floats(rows: Array) -> Array:
 @implements("partition")
 def _partition(a: Array, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Array:
     """Sorted, which is a partition by every element."""
+    _check_places(a, kth, axis)
     return sort(a, axis, order=order)
+
+
+def _check_places(a: Array, kth: Any, axis: Any) -> None:
+    """Raises ValueRangeError for an element that the axis has not."""
+    count = a.size if axis is None else a.shape[axis]
+    for k in np.atleast_1d(kth):
+        if not -count <= k < count:
+            raise ValueRangeError(f"kth(={k}) out of bounds ({count})", operand="kth")
 
 
 @implements("argpartition")
 def _argpartition(a: Array, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Array:
+    _check_places(a, kth, axis)
     return argsort(a, axis, order=order)
+
+
+@method("partition")
+def _partition_in_place(
+    self: TracedArray, kth: Any, axis: int = -1, kind: Any = None, order: Any = None
+) -> None:
+    self[...] = _partition(self, kth, axis, order=order)
 
 
 @method("sort")
@@ -254,6 +273,8 @@ def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any
         raise UnsupportedKeywordError("np.searchsorted: side is 'left' or 'right', no sorter=")
     tape = tape_of(a, v)
     rows, wanted = traced(tape, a), traced(tape, v)[..., None]
+    if rows.ndim != 1:
+        raise ValueRangeError("object too deep for desired array", got=str(rows.spec), operand="a")
     before = rows < wanted if side == "left" else rows <= wanted
     if wanted.dtype.kind == "f":
         last = wanted != wanted
