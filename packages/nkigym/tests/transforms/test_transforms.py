@@ -296,7 +296,7 @@ def test_the_accumulator_of_a_part_is_folded_into_that_of_all_by_one_instruction
     lines = [line.strip() for line in print_program(made).splitlines()]
     assert [line for line in lines if "product" in line] == [
         "product_sums1 = buffer(float32[128, 512], sbuf)",
-        "memset(dst=product_sums1[:, :], value=0.0)",
+        "memset(dst=product_sums1[:, :], value=-0.0)",
         "product = buffer(float32[128, 512], psum)",
         "nc_matmul(dst=product[:, :], stationary=x0_tile[:, :], moving=x1_tile[:, :])",
         "tensor_tensor(dst=product_sums1[:, :], data1=product_sums1[:, :], data2=product[:, :], "

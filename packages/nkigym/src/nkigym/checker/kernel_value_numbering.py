@@ -5,10 +5,11 @@ compared, and an element in which nothing is stored has to be left alone by both
 
 An element of a parameter is a number of its own, and so is one that nothing has written. A program
 is carried out on these numbers, iteration by iteration: a copy keeps them, sums add them up (modulo
-2^64, so their order does not matter), a product multiplies, everything else mixes. Two programs
-whose outputs have the same numbers compute the same, up to the order of sums; that two that differ
-agree by chance is as likely as two equal random numbers of 64 bits. Instructions of which elements
-are not known one by one mix whole tiles. Shares no code with what makes the programs.
+2^64, so their order does not matter), a product multiplies, everything else mixes. -0 changes no
+sum; +0 does, as -0 + 0 is +0, but not a second time: the lowest bit is for +0 as a term. Two
+programs whose outputs have the same numbers compute the same, up to the order of sums; that two
+that differ agree by chance is as likely as two equal random numbers of 63 bits. Instructions of
+which elements are not known one by one mix whole tiles. Shares no code with what makes programs.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from nkigym.checker.findings import Finding, NotAllowedError
 
 Numbers = np.ndarray
 """uint64, one per element."""
+ZERO = np.uint64(1)
+"""The number of +0, a bit that all others have clear and that a sum has of any of its terms."""
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
 DRAWING = frozenset(["dropout", "rand2", "rand_get_state", "rand_set_state", "rng", "set_rng_seed"])
@@ -38,6 +41,12 @@ DRAWING = frozenset(["dropout", "rand2", "rand_get_state", "rand_set_state", "rn
 IDLE = frozenset(["engine", "priority", "dge_mode", "is_stationary_onezero", "is_moving_onezero"])
 """Attributes that select the engine and the speed of an instruction, and change no value."""
 INTEGERS = (int32, uint32)
+UNORDERED = frozenset([
+    "add", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+])  # fmt: skip
+"""Reductions whose terms have no order: sums up to rounding, the others to the bit. Products round,
+and of -0 and +0 either is the maximum.
+"""
 SHIFTS = (np.uint64(31), np.uint64(29))
 
 
@@ -90,7 +99,7 @@ def kernel_values(program: Program) -> tuple[Numbers, ...]:
 def seed(*what: Any) -> np.uint64:
     """A number for what something is."""
     digest = hashlib.blake2b(repr(what).encode(), digest_size=8).digest()
-    return np.uint64(int.from_bytes(digest, "little"))
+    return np.uint64(int.from_bytes(digest, "little")) & ~ZERO
 
 
 def mixed(*parts: Numbers | np.uint64) -> Numbers:
@@ -101,7 +110,14 @@ def mixed(*parts: Numbers | np.uint64) -> Numbers:
             total = (total ^ part) * ODD
             for shift in SHIFTS:
                 total = (total ^ (total >> shift)) * ODD
-    return np.asarray(total)
+    return np.asarray(total & ~ZERO)
+
+
+def added(one: Numbers, other: Numbers) -> Numbers:
+    """The numbers of sums."""
+    with np.errstate(over="ignore"):
+        total = (one & ~ZERO) + (other & ~ZERO)
+    return np.asarray(total | ((one | other) & ZERO))
 
 
 @dataclass(slots=True)
@@ -183,6 +199,11 @@ class _Carried:
         self.machine.whole(value.buffer)
         return self.machine.buffers[value.buffer].dtype
 
+    def form(self, name: str, found: Numbers) -> np.uint64:
+        """A number for the name, shape and dtype of an operand, which is a tile or a scalar."""
+        is_tile = isinstance(self.call.operands[name], Access)
+        return seed(name, found.shape, self.dtype(name).name if is_tile else None)
+
     def write(self, name: str, found: Numbers, rounded: bool = True) -> None:
         """Elements of dst, of its dtype: what float32 holds it holds, all else is rounded."""
         target, dtype = self.needed(name), self.dtype(name)
@@ -212,9 +233,10 @@ class _Carried:
 
 
 def _number(value: float) -> Numbers:
-    """The number of a scalar; adding 0 changes nothing."""
-    is_zero = value == 0 and not np.signbit(value)
-    return np.asarray(np.uint64(0) if is_zero else seed("number", value))
+    """The number of a scalar: of -0, which changes no sum, 0."""
+    if value:
+        return np.asarray(seed("number", value))
+    return np.asarray(np.uint64(0) if np.signbit(value) else ZERO)
 
 
 def _fitted(found: Numbers, shape: tuple[int, ...]) -> Numbers:
@@ -228,13 +250,14 @@ def _copy(c: _Carried) -> None:
     c.reject_unknown("dst_rmw_op")
     source, op = c.needed("src").copy(), c.call.attrs.get("dst_rmw_op")
     if op is None:
+        if c.dtype("src") in INTEGERS and c.dtype("dst") is float32:
+            source = mixed(source, seed("rounded", "float32"))
         c.write("dst", source, rounded=c.dtype("src") is not c.dtype("dst"))
         return
     if op.name != "add":
         raise NotAllowedError(f"{c.call.instruction} with dst_rmw_op={op.name}")
     target = c.needed("dst")
-    with np.errstate(over="ignore"):
-        c.write("dst", target + _fitted(source, target.shape))
+    c.write("dst", added(target, _fitted(source, target.shape)))
 
 
 def _elementwise(*operands: str) -> Callable[[_Carried], None]:
@@ -245,8 +268,7 @@ def _elementwise(*operands: str) -> Callable[[_Carried], None]:
         parts = [_spread(c.numbers(name), shape) for name in operands]
         _reject_registers(c)
         if c.call.instruction == "tensor_tensor" and c.call.attrs["op"].name == "add":
-            with np.errstate(over="ignore"):
-                total = parts[0] + parts[1]
+            total = added(*parts)
         else:
             total = mixed(c.what, *parts)
         if c.call.instruction == "tensor_tensor" and all(
@@ -263,7 +285,7 @@ def _elementwise(*operands: str) -> Callable[[_Carried], None]:
 
 def _spread(found: Numbers | None, shape: tuple[int, ...]) -> Numbers:
     if found is None:
-        return np.asarray(np.uint64(1))
+        return np.asarray(seed("absent"))
     if found.ndim == 0:
         return found
     if found.size == shape[0] and len(shape) > 1 and found.size != int(np.prod(shape)):
@@ -278,12 +300,11 @@ def _reject_registers(c: _Carried) -> None:
 
 
 def _summed(c: _Carried, elements: Numbers) -> Numbers:
-    """One number per row, the same for any order of its elements where the reduction commutes."""
+    """One number per row, the same for any order of its elements where the reduction has none."""
     attrs = c.call.attrs
     op = attrs["reduce_op"] if "reduce_op" in attrs else attrs["op"]
-    if op is not None and op.name == "subtract":  # the first less the others
-        places = np.arange(elements[0].size, dtype=np.uint64).reshape(elements.shape[1:])
-        elements = mixed(elements, places)
+    if op is not None and op.name not in UNORDERED:
+        elements = mixed(elements, _places(elements.shape[1:]))
     with np.errstate(over="ignore"):
         rows = mixed(elements).reshape(elements.shape[0], -1).sum(axis=1, dtype=np.uint64)
     return mixed(c.what, rows)
@@ -307,7 +328,7 @@ def _transpose(c: _Carried) -> None:
 
 def _matmul(c: _Carried) -> None:
     c.reject_unknown("accumulate")
-    left, right = (mixed(c.needed(n)) for n in ("stationary", "moving"))
+    left, right = (mixed(c.needed(n)) | ZERO for n in ("stationary", "moving"))
     target, begun = c.needed("dst"), c.begun("dst")
     if begun is None or left.shape[0] != right.shape[0]:
         raise NotAllowedError("a product of these tiles does not go there")
@@ -315,9 +336,8 @@ def _matmul(c: _Carried) -> None:
         product = left.reshape(left.shape[0], -1).T @ right.reshape(right.shape[0], -1)
     accumulate = c.call.attrs["accumulate"]
     keep = begun if accumulate is None else np.asarray(accumulate is True)
-    with np.errstate(over="ignore"):
-        total = np.where(keep, target, np.uint64(0)) + _fitted(product, target.shape)
-    c.write("dst", total)
+    so_far, product = np.where(keep, target, np.uint64(0)), _fitted(product & ~ZERO, target.shape)
+    c.write("dst", added(so_far, product))
     begun[...] = True
 
 
@@ -326,8 +346,8 @@ def _memset(c: _Carried) -> None:
     value, dtype = c.call.operands["value"], c.dtype("dst")
     if not isinstance(value, (int, float)):
         raise NotAllowedError(f"memset of {value}")
-    held = float(value) if dtype.is_integer else _rounded(float(value), dtype)
-    c.write("dst", np.broadcast_to(_number(held), c.needed("dst").shape), rounded=False)
+    stored = value + 0.0 if dtype.is_integer else _rounded(float(value), dtype)
+    c.write("dst", np.broadcast_to(_number(stored), c.needed("dst").shape), rounded=False)
 
 
 def _rounded(value: float, dtype: DType) -> float:
@@ -336,7 +356,7 @@ def _rounded(value: float, dtype: DType) -> float:
 
 
 def _tile(c: _Carried) -> None:
-    """Each element of the outputs from all elements of all inputs."""
+    """Each element of the outputs from all inputs: their elements in order, shapes and dtypes."""
     _reject_registers(c)
     if c.call.instruction in DRAWING:
         raise NotAllowedError(f"{c.call.instruction} takes what comes next of a random sequence")
@@ -344,15 +364,21 @@ def _tile(c: _Carried) -> None:
     outputs, kept = c.call.record.outputs, _kept(c)
     for name in c.call.operands:
         found = c.numbers(name)
-        if found is not None and (name not in outputs or name in kept):
-            places = np.arange(found.size, dtype=np.uint64).reshape(found.shape)
+        if found is None:
+            continue
+        total = mixed(total, c.form(name, found))
+        if name not in outputs or name in kept:
             with np.errstate(over="ignore"):
-                total = mixed(total, mixed(found, places).sum(dtype=np.uint64))
-    for n, name in enumerate(outputs):
+                total = mixed(total, mixed(found, _places(found.shape)).sum(dtype=np.uint64))
+    for name in outputs:
         if c.numbers(name) is not None:
-            target = c.needed(name)
-            places = np.arange(target.size, dtype=np.uint64).reshape(target.shape)
-            c.write(name, mixed(total, seed(n), places))
+            places = _places(c.needed(name).shape)
+            c.write(name, mixed(total, seed(name), places))
+
+
+def _places(shape: tuple[int, ...]) -> Numbers:
+    """The place of each element of a tile."""
+    return np.arange(int(np.prod(shape)), dtype=np.uint64).reshape(shape)
 
 
 def _kept(c: _Carried) -> frozenset[str]:

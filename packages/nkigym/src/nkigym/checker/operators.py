@@ -19,12 +19,14 @@ K_MOST, M_MOST, N_MOST = PARTITIONS, PARTITIONS, BANK_ELEMS
 
 
 COMMUTE = frozenset({
-    "add", "multiply", "maximum", "minimum", "equal", "not_equal",
+    "add", "multiply", "equal", "not_equal",
     "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
 })  # fmt: skip
-"""Operations of which the two operands may be exchanged, to the bit."""
-TRUTHS = frozenset({"equal", "not_equal"})
-"""Commutative operations that are not associative."""
+"""Operations of which the two operands may be exchanged, to the bit: not maximum and minimum, which
+of -0 and +0 give either.
+"""
+ORDERED = frozenset({"equal", "not_equal", "multiply"})
+"""Commutative operations whose terms have an order, as products round."""
 
 Attributes = Mapping[str, Hashable]
 Extents = tuple[int, int]
@@ -165,7 +167,7 @@ def combined(one: int, other: int, op: Hashable) -> Hashable:
 def reduced(row: Sequence[int], op: Hashable) -> Hashable:
     """All elements of rows, in one instruction, in any order where the operation is associative and
     commutative."""
-    return "reduced", op, tuple(sorted(row) if op in COMMUTE - TRUTHS else row)
+    return "reduced", op, tuple(sorted(row) if op in COMMUTE - ORDERED else row)
 
 
 def across(atom: int) -> Hashable:

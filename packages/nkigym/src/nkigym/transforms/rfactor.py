@@ -1,7 +1,7 @@
 """rfactor: a sum in two stages, PSUM for each part and SBUF for all.
 
     acc = buffer(float32[…], psum)         sums = buffer(float32[…], sbuf)
-    for k in range(4):                     memset(sums, 0)
+    for k in range(4):                     memset(sums, -0.0)
         for k1 in range(4):                for k in range(4):
             nc_matmul(acc, …)          →       acc = buffer(float32[…], psum)
     use(acc)                                   for k1 in range(4):
@@ -9,7 +9,8 @@
                                                tensor_tensor(sums, sums, acc, add)
                                            use(sums)
 
-The order in which terms are added changes, and with it how sums round; integers do not.
+The order in which terms are added changes, and with it how sums round; integers do not. The sum
+begins with -0, as +0 would make +0 of a sum that is -0.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _rfactor(program: Program, step: TransformStep) -> StepResult:
     _claim_all_written(claims, touch, loop, acc)
     sums = replace(acc, name=unused_name(program, f"{name}_sums"), space=MemorySpace.sbuf)
     add = make_call("tensor_tensor", dst=whole(sums), data1=whole(sums), data2=whole(acc), op="add")
-    zero = make_call("memset", dst=whole(sums), value=0.0)
+    zero = make_call("memset", dst=whole(sums), value=-0.0)
     inner = with_body(loop, (allocation, *loop.body, add))
     before = tuple(s for s in block[:n] if s is not allocation)
     after = renamed(block[n + 1 :], {name: sums.name})
