@@ -68,6 +68,8 @@ _KILLED = "pytest -m thorough tests/hardening/test_killed_commands.py"
 RECORDED = (
     Figure("malformed inputs in process without a message, 27 mended since",
            "2 of 100,000; of further kinds 25 of 35,000", f"{_MALFORMED} -k many", "2026-11-28"),
+    Figure("runs of commands on malformed files, with a traceback of ours",
+           "1 of 306, mended since", f"{_MALFORMED} -k commands", "2026-11-28"),
     Figure("commands killed at random moments, files damaged", "195, none", _KILLED, "2026-11-28"),
     Figure("release rehearsal: trials, faults", "71, none; 238 CPU s",
            "nox -s release -- --dry-run", "2026-11-28"),

@@ -37,6 +37,18 @@ def test_what_a_file_of_the_user_raises_is_shown_by_lines_of_the_user(text, last
     assert str(Path("neuroncore", "commands")) not in err
 
 
+def test_a_file_that_cannot_be_decoded_is_an_error_of_the_file(tmp_path, capsys):
+    """Python 3.11 raises UnicodeDecodeError for this text, others SyntaxError."""
+    file = tmp_path / "k.py"
+    file.write_bytes(b"([[]]m)\xdd")
+
+    assert run(lambda: find_function(parse_name(f"{file}:f"))) == 1
+
+    err = capsys.readouterr().err
+    assert "Error: " in err
+    assert str(Path("neuroncore", "commands")) not in err
+
+
 def test_an_error_of_the_command_itself_keeps_its_frames():
     with pytest.raises(AttributeError):
         run(lambda: find_function(cast(Any, 3)))

@@ -29,10 +29,11 @@ def report(error: BaseException) -> None:
 
 
 def is_of_user(error: Exception) -> bool:
-    """Whether a file of the user raised it, itself or in a library that it called."""
-    if isinstance(error, SyntaxError):
-        return True
+    """Whether a file of the user raised it, itself or in a library that it called, or cannot be
+    imported."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) or (frames and _package(frames[-1]) == "importlib"):
+        return True
     owned = (f for f in reversed(frames) if _is_ours(f) or not _is_of_library(f))
     innermost = next(owned, None)
     return innermost is not None and not _is_ours(innermost)
