@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.corpora.styles.harness import (
@@ -10,10 +13,15 @@ from tests.corpora.styles.harness import (
     all_cases,
     difference,
     expected,
+    migrated,
     run_old,
     try_file,
 )
 
+from nki_migrate.cli.main import main
+from nki_migrate.facts.observed import Observed
+
+CASES_SAMPLE = ("homework_vectors", "layout_moves", "optimizers", "spmd_grids")
 FILES = sorted((HERE / "kernels").glob("*.py"))
 
 
@@ -41,3 +49,21 @@ def test_what_is_called_complete_is_verified(path: Path, with_facts: bool):
     tried = try_file(path, cases, with_facts=with_facts)
 
     assert [t for t in tried if t.word not in ("verified", "todo")] == []
+
+
+def _complete(kernels: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {kernel["name"] for kernel in kernels if kernel["complete"]}
+
+
+@pytest.mark.parametrize("stem", CASES_SAMPLE)
+def test_cases_finish_what_facts_of_the_same_runs_finish(stem: str, tmp_path: Path, capsys):
+    path = HERE / "kernels" / f"{stem}.py"
+    seen = sum((run_old(path, c)[1] for c in all_cases() if c.path == path), Observed())
+    from_facts = {k.name for k in migrated(path, seen).kernels if k.complete}
+
+    options = ["--cases", str(HERE / "cases.toml"), "--output-dir", str(tmp_path), "--isolated"]
+    main(["fix", str(path), *options, "--output-format", "json"])
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+
+    assert from_facts
+    assert from_facts <= _complete(file["kernels"])

@@ -114,6 +114,20 @@ def test_a_helper_that_loads_from_three_dimensions_needs_no_caller():
     assert "src=x[b, 0:32, 0:16]" in found.after
 
 
+def test_a_tile_of_a_block_tensor_that_gets_a_name_is_a_finding():
+    named = KERNEL.replace(
+        "        nl.store(out[b * 32 + i, j], own[b, i, j])",
+        """\
+        tile = own[b, :, :]
+        nl.store(out[b * 32 + i, j], tile)""",
+    )
+    found = migrated(blocks=HELPERS, kernel=named)["kernel"]
+    line = 1 + found.before.splitlines().index("        tile = own[b, :, :]")
+
+    assert "        tile = own[b]" in found.after
+    assert any(f.region.line == line and f.applied for f in found.findings)
+
+
 def test_a_relative_import_names_the_nearest_of_several_files():
     found = migrated(**{"a/blocks": "", "b/blocks": HELPERS, "b/kernel": RELATIVE})
 

@@ -169,8 +169,13 @@ class FileIndex:
             if isinstance(s, ast.Assign)
             and any(isinstance(t, ast.Name) and t.id == name for t in s.targets)
         ]
-        numeric = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Attribute, ast.Name)
-        return found[0] if len(found) == 1 and isinstance(found[0], numeric) else None
+        return found[0] if len(found) == 1 and self._may_be_a_number(found[0]) else None
+
+    def _may_be_a_number(self, node: ast.expr) -> bool:
+        """Whether an expression has a form that numbers have: `math.sqrt(2 / math.pi)`."""
+        if isinstance(node, ast.Call):
+            return (self.path(node.func) or "").startswith("math.")
+        return isinstance(node, ast.Constant | ast.UnaryOp | ast.BinOp | ast.Attribute | ast.Name)
 
     def alias_for(self, short: str) -> str | None:
         """How this file spells a module ("nl" → "nl", "language", …); None if not imported."""

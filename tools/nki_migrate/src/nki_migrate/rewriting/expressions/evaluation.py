@@ -66,6 +66,7 @@ TILE_SIZES = {
     "nl.tile_size.gemm_moving_fmax": _TARGET.moving_free_max,
     "nl.tile_size.bn_stats_fmax": _TARGET.bn_stats_free_max,
 }
+_FLOATS = {f"{module}.{name}" for module in ("math", "np") for name in ("pi", "e", "inf")}
 _FLOAT32_MIN = "-3.4028235e38"
 _AXES = {"p": 0, "x": 1, "y": 2, "z": 3}
 
@@ -110,6 +111,9 @@ def _name(ctx: Context, node: ast.Name) -> Value:
 def _reference(ctx: Context, node: ast.expr, canonical: str) -> Value:
     if canonical in TILE_SIZES:
         return Sym(Poly.number(TILE_SIZES[canonical]), ctx.index.source.segment(node))
+    if canonical in _FLOATS:
+        text = ctx.index.source.segment(node)
+        return Sym(Poly.atom(f"float {canonical}"), text, is_float=True)
     if canonical in {"nl.fp32.min", "nisa.fp32.min", "nl.bfp16.min"}:
         ctx.report(Reason.FLOAT_LIMIT, node, f"`{canonical}` is gone; its value is a literal")
         ctx.rewrites[node] = _FLOAT32_MIN

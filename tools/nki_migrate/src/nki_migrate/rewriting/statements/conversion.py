@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import io
+import re
 import tokenize
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,6 +26,8 @@ from nki_migrate.rewriting.context.reasons import Cannot, Deselected, Reason, Un
 from nki_migrate.rewriting.context.scope import Scope
 from nki_migrate.rewriting.context.source_text import text_of
 from nki_migrate.rewriting.plan.changes import Change
+
+_LAST_COMMA = re.compile(r",(?=[)\]}])")
 
 
 def attempt(ctx: Context, statement: ast.stmt, rewrite: Callable[[], bool]) -> bool:
@@ -181,7 +184,7 @@ def _says_the_same(ctx: Context, statement: ast.stmt) -> bool:
     if len(ctx.out) != 1:
         return False
     old, new = ("".join(t.split()) for t in (ctx.index.source.segment(statement), ctx.out[0]))
-    return old.replace(",)", ")") == new.replace(",)", ")")
+    return _LAST_COMMA.sub("", old) == _LAST_COMMA.sub("", new)
 
 
 def _keep(ctx: Context, statement: ast.stmt, change: Change) -> None:

@@ -150,6 +150,8 @@ def _alias(ctx: Context, name: str, value: ast.expr, found: Tensor) -> bool:
     if text == text_of(ctx, value):
         return False
     ctx.use(found, "op")
+    if found.storage.blocks:
+        ctx.report(Reason.BLOCK_DIMENSIONS, value, f"one of the tiles: `{text}`")
     ctx.emit(f"{name} = {text}")
     return True
 
