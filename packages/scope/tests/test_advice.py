@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 PLANTED = """
 import nki, nki.isa as nisa, nki.language as nl
@@ -61,3 +62,59 @@ def test_advice_on_a_cause_lists_its_lines(page_of, data_of):
 
     assert "tensor_copy" in PLANTED.splitlines()[line - 1]
     assert file == 0
+
+
+BLOCKS = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def slow(x, w):
+    out = nl.ndarray((w.shape[1], x.shape[1]), dtype=x.dtype, buffer=nl.shared_hbm)
+    columns = 8
+    for block in range(x.shape[1] // columns):
+        total = nl.ndarray((w.shape[1], columns), dtype=nl.float32, buffer=nl.psum)
+        for k in range(2):
+            left = nl.ndarray((64, w.shape[1]), dtype=w.dtype, buffer=nl.sbuf)
+            right = nl.ndarray((64, columns), dtype=x.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=left, src=w[k * 64 : k * 64 + 64, :])
+            nisa.dma_copy(dst=right, src=x[k * 64 : k * 64 + 64, nl.ds(block * columns, columns)])
+            nisa.nc_matmul(dst=total, stationary=left, moving=right, accumulate=k > 0)
+        kept = nl.ndarray((w.shape[1], columns), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.tensor_scalar(dst=kept, data=total, op0=nl.multiply, operand0=0.5,
+                           engine=nisa.vector_engine)
+        nisa.dma_copy(dst=out[:, nl.ds(block * columns, columns)], src=kept)
+    return out
+"""
+ROWS = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def slow(x, w):
+    weights = nl.ndarray((128, 128), dtype=w.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=weights, src=w)
+    out = nl.ndarray((x.shape[1], 128), dtype=x.dtype, buffer=nl.shared_hbm)
+    for row in range(x.shape[1] // 4):
+        left = nl.ndarray((128, 4), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=left, src=x[:, row * 4 : row * 4 + 4])
+        product = nl.ndarray((4, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=product, stationary=left, moving=weights)
+        half = nl.ndarray((4, 128), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.tensor_scalar(dst=half, data=product, op0=nl.multiply, operand0=0.5,
+                           engine=nisa.scalar_engine)
+        nisa.dma_copy(dst=out[row * 4 : row * 4 + 4, :], src=half)
+    return out
+"""
+
+
+@pytest.mark.parametrize("mode", ["device", "as_written"])
+@pytest.mark.parametrize("text", [BLOCKS, ROWS], ids=["blocks", "rows"])
+def test_three_causes_of_a_slow_kernel_are_named_with_their_gains(text, mode, page_of, data_of):
+    x, w = np.ones((128, 128), np.float32), np.ones((128, 128), np.float32)
+    document, _ = data_of(page_of(text, "slow", x, w, mode=mode))
+    shown = document["kernels"][0]
+    gains = {entry["title"]: entry["gainNs"] for entry in shown["advice"]}
+
+    assert shown["mode"] == mode
+    assert gains["Transfers are small"] > 0.1 * shown["totalNs"]
+    assert gains["Few queues issue the transfers"] >= 0
+    assert "One engine evacuates PSUM" in gains

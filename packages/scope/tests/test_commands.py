@@ -123,3 +123,15 @@ def test_a_migration_is_shown_side_by_side(tmp_path, data_of):
     assert [row[2] for row in file["rows"] if row[1]] == old.read_text("utf-8").splitlines()
     assert [row[4] for row in file["rows"] if row[3]] == new
     assert file["rules"]
+
+
+def test_a_file_that_runs_no_kernel_is_shown_on_its_listed_case(tmp_path, data_of):
+    program = Path(sys.executable).parent / "nki-run"
+    example = ROOT / "examples" / "beta2" / "attention.py"
+    done = subprocess.run((program, "--report", "page.html", example), cwd=tmp_path,
+                          capture_output=True, text=True)  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "attention_kernel ran on its case in cases.toml" in done.stderr
+    document, _ = data_of(tmp_path / "page.html")
+    assert {kernel["name"] for kernel in document["kernels"]} == {"attention_kernel"}

@@ -6,6 +6,7 @@ import ast
 import importlib
 import io
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,35 @@ def function_of(text: str) -> Function | None:
         return None
     is_module = all(part.isidentifier() for part in where.split("."))
     return Function(Named(where, name)) if where.endswith(".py") or is_module else None
+
+
+def run_case(script: Path) -> str | None:
+    """Call a kernel of a script that has run, on its first case in `cases.toml` beside it.
+
+    The kernel's name; None where no case is listed. Arrays are as for `read_arguments`.
+    """
+    table = script.parent / "cases.toml"
+    listed = tomllib.loads(table.read_text("utf-8")).get("case", []) if table.is_file() else []
+    case = next((case for case in listed if case.get("file") == script.name), None)
+    kernel = case and vars(sys.modules["__main__"]).get(case["kernel"])
+    if case is None or kernel is None:
+        return None
+    rng = np.random.default_rng(case.get("seed", 0))
+    given = {arg["name"]: _of_case(arg, rng) for arg in case.get("arg", [])}
+    launched = case.get("grid", case.get("lnc"))
+    (kernel if launched is None else kernel[launched])(**given)
+    return case["kernel"]
+
+
+def _of_case(arg: dict[str, Any], rng: np.random.Generator) -> Any:
+    """An argument of a case: its value, or an array."""
+    if "shape" not in arg:
+        return arg.get("value")
+    dtype, shape = _dtype(arg["dtype"], arg["name"]), tuple(arg["shape"])
+    if "high" in arg:
+        low, high = arg.get("low", 0), arg["high"]
+        return (low + (high - low) * rng.random(shape)).astype(dtype.storage)
+    return random_array(dtype, shape, rng)
 
 
 def read_arguments(words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:

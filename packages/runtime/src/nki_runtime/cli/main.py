@@ -26,7 +26,7 @@ from neuroncore.timeline import read_constants
 from nki_runtime.cli.check import Checker
 from nki_runtime.cli.comparison import compare, options_of, role_here
 from nki_runtime.cli.dump import Dumper
-from nki_runtime.cli.function import function_of
+from nki_runtime.cli.function import function_of, run_case
 from nki_runtime.cli.languages import choices, requests_of
 from nki_runtime.cli.programs import Module, Program, Script, enter
 from nki_runtime.profile import Profiler, read_profile
@@ -255,6 +255,14 @@ class _Watching:
             if watcher is not None:
                 watch_everywhere(watcher)
 
+    def run_case(self, script: Path | None) -> None:
+        """Run the case that is listed for the script, for a page of a run without kernels."""
+        page = None if self.reporter is None else self.reporter.watcher
+        if page is None or script is None or page.programs or page.left_out:
+            return
+        if (name := run_case(script)) is not None:
+            sys.stderr.write(f"nki-run: no kernel ran: {name} ran on its case in cases.toml\n")
+
     def failed(self, error: BaseException) -> None:
         """Print the error that the program ended in, and show it on the page."""
         report(error)
@@ -314,6 +322,7 @@ def _run(
     try:
         with _recording(parser, given.record):
             program.run(args)
+            watching.run_case(program.source())
     except KeyboardInterrupt as stop:
         watching.failed(stop)
         return INTERRUPTED
