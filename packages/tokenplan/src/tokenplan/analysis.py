@@ -89,8 +89,7 @@ def remarks(kernel: Kernel, edges: Iterable[Edge], assumes: Iterable[str]) -> li
     """W1 for each opaque access, W2, W3 and W6 for what proofs rest on, W7 for missing ones."""
     needed = [edge for edge in edges if edge.status != REMOVED]
     found = list(_opaque(kernel, needed))
-    for text in assumes:
-        found += [Diagnostic(code, text) for start, code in _CODES if text.startswith(start)]
+    found += listed(assumes)
     if unknown := sum(edge.rule == integer_sets.BUDGET for edge in needed):
         text = (
             f"{plural(unknown, 'order')} kept because the exact search for a conflict ran out of "
@@ -98,6 +97,12 @@ def remarks(kernel: Kernel, edges: Iterable[Edge], assumes: Iterable[str]) -> li
         )
         found.append(Diagnostic("W7", text))
     return found
+
+
+def listed(assumes: Iterable[str]) -> Iterator[Diagnostic]:
+    """The diagnostics of assumptions."""
+    for text in assumes:
+        yield from (Diagnostic(code, text) for start, code in _CODES if text.startswith(start))
 
 
 def _opaque(kernel: Kernel, needed: list[Edge]) -> Iterator[Diagnostic]:

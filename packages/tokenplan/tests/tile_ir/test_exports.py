@@ -9,9 +9,10 @@ import pytest
 from tokenplan.checker.tile_blocks import Execution
 from tokenplan.cli import main
 from tokenplan.tile_ir import Order, bytecode
-from tokenplan.tile_ir.explained import explain
-from tokenplan.tile_ir.imported import imported, rewritten
+from tokenplan.tile_ir.bytecode_report import explain
+from tokenplan.tile_ir.function_model import function_model
 from tokenplan.tile_ir.orders import orders_of_kernel
+from tokenplan.tile_ir.token_rewriting import rewritten
 
 TRIPS = 3
 NAMES = ("even_odd", "two_stores", "disjoint_store", "recurrence")
@@ -42,8 +43,8 @@ def test_an_export_is_read_and_written_as_the_same_module(name):
 @each_export
 def test_a_rewritten_export_has_the_same_values_and_loses_no_order(name):
     (function,) = bytecode.read(export(name, TRIPS)).functions
-    found = imported(function)
-    orders = orders_of_kernel(found.kernel, (), found.grid)
+    found = function_model(function)
+    orders = orders_of_kernel(found.kernel, found.grid)
     before, expected = run(function, name)
     after, arrays = run(rewritten(found, orders.kept), name)
 

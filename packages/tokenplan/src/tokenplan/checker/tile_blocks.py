@@ -23,13 +23,13 @@ _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64
            "ptr": np.int64}  # fmt: skip
 _PADDING = {None: 0, "zero": 0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf,
             "neg_inf": -np.inf}  # fmt: skip
-MOST_STEPS = 200_000
 _UNKNOWN = object()
 """A value that is not calculated."""
 _DATA: Mapping[str, frozenset[str]] = {
     "load_view_tko": frozenset(), "load_ptr_tko": frozenset({"padding"}), "if": frozenset(),
     "store_view_tko": frozenset({"tile"}), "store_ptr_tko": frozenset({"value"}),
-    "for": frozenset({"inits"}),
+    "for": frozenset({"inits"}), "atomic_rmw_tko": frozenset({"value"}),
+    "atomic_cas_tko": frozenset({"compare", "value"}),
 }  # fmt: skip
 """Operands that may be unknown, of operations that have an effect."""
 
@@ -53,6 +53,7 @@ class Execution:
     values: dict[Any, Any] = field(default_factory=dict)
     accesses: list[TileAccess] = field(default_factory=list)
     steps: int = 0
+    most_steps: int = 200_000
     footprints_only: bool = False
 
     def run(self, function: Any, scalars: Sequence[int] = ()) -> Execution:
@@ -74,8 +75,8 @@ class Execution:
         """The operands of the operation that ends the block."""
         for op in block.operations:
             self.steps += 1
-            if self.steps > MOST_STEPS:
-                raise ExecutionError(f"more than {MOST_STEPS} operations are executed")
+            if self.steps > self.most_steps:
+                raise ExecutionError(f"more than {self.most_steps} operations are executed")
             if op.name in ("continue", "yield", "return"):
                 return [self.values[v] for v in op.operands["values"]]
             self.values.update(zip(op.results, self._results(op), strict=True))
@@ -120,7 +121,7 @@ class Execution:
 
     def transfer(self, op: Any, runs: np.ndarray) -> int:
         """Notes an access to these runs of bytes; the accesses that its token represents."""
-        writes = op.name.startswith("store")
+        writes = not op.name.startswith("load")
         before = self.value(op, "token") or 0
         line = op.place.line if op.place else 0
         found = TileAccess(op.name, line, writes, op.attributes["order"], runs, before)
@@ -200,6 +201,12 @@ def _store_pointers(run: Execution, op: Any) -> list[Any]:
     if not run.footprints_only:
         run.write(addresses, inside, np.asarray(run.value(op, "value")))
     return [done]
+
+
+def _atomic(run: Execution, op: Any) -> list[Any]:
+    if not run.footprints_only:
+        raise ExecutionError(f"values of {op.name} are not calculated by the checker")
+    return [_UNKNOWN, *_store_pointers(run, op)]
 
 
 def _offset(run: Execution, op: Any) -> list[Any]:
@@ -345,7 +352,8 @@ _OPERATIONS: dict[str, Callable[[Execution, Any], list[Any]]] = _ARITHMETIC | {
     "make_partition_view": make_view,
     "make_strided_view": make_view, "make_gather_scatter_view": make_view,
     "load_view_tko": _load_view, "store_view_tko": _store_view, "load_ptr_tko": _load_pointers,
-    "store_ptr_tko": _store_pointers, "offset": _offset, "for": _for, "if": _if, "reduce": _reduce,
+    "store_ptr_tko": _store_pointers, "atomic_rmw_tko": _atomic, "atomic_cas_tko": _atomic,
+    "offset": _offset, "for": _for, "if": _if, "reduce": _reduce,
     "make_token": lambda run, op: [0], "join_tokens": _join, "get_tensor_shape": _tensor_shape,
     "get_index_space_shape": _index_space,
     "get_tile_block_id": lambda run, op: [np.int32(n) for n in run.block],

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
 
 from neuroncore.layout import Layout
 from neuroncore.layout.factors import Factors, address, cut, merged
 from neuroncore.program import Affine
-from tokenplan.graph.token_graph import Claim, Join, MayAlias, TokenGraph
+from tokenplan.graph.token_graph import TokenGraph
 from tokenplan.kernel.model import (
     Access,
     Buffer,
@@ -22,7 +21,6 @@ from tokenplan.kernel.model import (
     Mode,
     Node,
     Op,
-    shared_loops,
 )
 from tokenplan.tile_ir.description import (
     Array,
@@ -81,29 +79,6 @@ def kernel_of(described: Described, details: Mapping[str, Mapping[str, str]]) ->
         body = (Loop(name, name, size, 0, 1, body),)
     buffers = {name: memory.buffer for name, memory in memories.items()}
     return Kernel(described.name, TARGET, buffers, body)
-
-
-def claims_of(described: Described, kernel: Kernel) -> tuple[Claim, ...]:
-    """Orders that bytes do not show: alias groups, and acquire and release."""
-    found: list[Claim] = [
-        MayAlias((a.name, b.name))
-        for a, b in combinations(described.arrays, 2)
-        if a.alias_group is not None and a.alias_group == b.alias_group
-    ]
-    orders = {transfer.id: transfer.order for transfer in described.transfers()}
-    grid, ops = len(described.grid), list(kernel.ops())
-    for one, other in combinations_with_replacement(ops, 2):
-        if one is not other and _is_fenced(orders[one.id], orders[other.id]):
-            found.append(Join(one.id, other.id))
-        is_repeated = len(shared_loops(one, other)) > grid
-        if is_repeated and _is_fenced(orders[other.id], orders[one.id]):
-            found.append(Join(other.id, one.id))
-    return tuple(found)
-
-
-def _is_fenced(before: str, after: str) -> bool:
-    """Whether the second waits for the first because of their memory orders alone."""
-    return before == "acquire" or after == "release"
 
 
 @dataclass(frozen=True, slots=True)

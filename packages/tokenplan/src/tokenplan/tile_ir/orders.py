@@ -8,18 +8,20 @@ carry it, and only what conflicts there is ordered.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 
-from tokenplan.analysis import analyse
-from tokenplan.graph.token_graph import ALIAS, JOIN, Claim, TokenGraph
+from tokenplan.analysis import analyse, listed
+from tokenplan.graph.token_graph import ALIAS, JOIN, Join, TokenGraph
 from tokenplan.kernel.model import Kernel, Op, commute, shared_loops
 from tokenplan.rules import BUDGET, Conflict, Pair, carried_by, decide
 from tokenplan.rules.candidate_orders import Place, places
 from tokenplan.tile_ir.description import Described
-from tokenplan.tile_ir.model import DescribedOrders, Order, Orders, claims_of, kernel_of
+from tokenplan.tile_ir.model import DescribedOrders, Order, Orders, kernel_of
 from tokenplan.tile_ir.verdicts import diagnostics, verdicts
+
+ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
 
 def orders_of(described: Described, budget: int = BUDGET, target: str = "sm_90") -> DescribedOrders:
@@ -30,19 +32,46 @@ def orders_of(described: Described, budget: int = BUDGET, target: str = "sm_90")
     """
     judged = list(verdicts(described, target))
     kernel = kernel_of(described, {verdict.access.id: verdict.details for verdict in judged})
-    found = orders_of_kernel(kernel, claims_of(described, kernel), len(described.grid), budget)
-    remarks = (*found.graph.diagnostics, *diagnostics(judged))
-    graph = replace(found.graph, diagnostics=remarks)
+    may_alias = [
+        (a.name, b.name)
+        for a, b in combinations(described.arrays, 2)
+        if a.alias_group is not None and a.alias_group == b.alias_group
+    ]
+    found = orders_of_kernel(kernel, len(described.grid), may_alias, budget)
+    graph = replace(found.graph, diagnostics=(*found.graph.diagnostics, *diagnostics(judged)))
     return DescribedOrders(kernel, graph, found.needed, found.kept, described)
 
 
 def orders_of_kernel(
-    kernel: Kernel, claims: Sequence[Claim], grid: int, budget: int = BUDGET
-) -> Orders:
-    """The orders of a kernel whose outermost `grid` loops count its instances."""
-    graph = analyse(kernel, claims, budget)
-    needed = tuple(dict.fromkeys(_needed(kernel, graph, grid, budget)))
-    return Orders(kernel, graph, needed, reduced(kernel, needed))
+    kernel: Kernel, grid: int, may_alias: Iterable[tuple[str, str]] = (), budget: int = BUDGET,
+    may_be_empty: Collection[str] = (),
+) -> Orders:  # fmt: skip
+    """The orders of a kernel whose outermost `grid` loops count its instances.
+
+    may_alias: pairs of buffers that may share bytes. may_be_empty: loops that may have no iteration
+    although their greatest number of iterations is known.
+    """
+    graph = analyse(kernel, fences(kernel, grid), budget, may_alias=may_alias)
+    search = _Search(kernel, grid, budget)
+    needed = tuple(dict.fromkeys((*search.conflicts(), *_requested(kernel, graph, grid))))
+    new = search.assumes - {*graph.assumptions}
+    graph = replace(
+        graph,
+        assumptions=tuple(sorted((*graph.assumptions, *new))),
+        diagnostics=(*graph.diagnostics, *listed(sorted(new))),
+    )
+    return Orders(kernel, graph, needed, reduced(kernel, needed, may_be_empty))
+
+
+def fences(kernel: Kernel, grid: int) -> tuple[Join, ...]:
+    """What acquire and release order, whatever bytes are accessed."""
+    ops = [(op, dict(op.details).get("order", "")) for op in kernel.ops()]
+    found = []
+    for (at, (one, before)), (late, (other, after)) in product(enumerate(ops), repeat=2):
+        is_repeated = len(shared_loops(one, other)) > grid
+        if (before in ACQUIRES or after in RELEASES) and (at < late or is_repeated):
+            found.append(Join(one.id, other.id))
+    return tuple(found)
 
 
 def total_orders(kernel: Kernel, grid: int = 0) -> tuple[Order, ...]:
@@ -56,15 +85,40 @@ def total_orders(kernel: Kernel, grid: int = 0) -> tuple[Order, ...]:
     return (*found, *(Order(ids[-1], ids[0], loop, 1) for loop, ids in inside.items()))
 
 
-def _needed(kernel: Kernel, graph: TokenGraph, grid: int, budget: int) -> Iterator[Order]:
-    touched: dict[str, list[Place]] = defaultdict(list)
-    for place in places(kernel):
-        touched[place.access.buffer].append(place)
-    for group in touched.values():
-        for a, b in product(group, repeat=2):
-            if not commute(a.access.mode, b.access.mode):
-                yield from _of_pair(a, b, grid, budget)
-    yield from _requested(kernel, graph, grid)
+@dataclass
+class _Search:
+    """Conflicts, and what it rests on that there are no others."""
+
+    kernel: Kernel
+    grid: int
+    budget: int
+    assumes: set[str] = field(default_factory=set)
+
+    def conflicts(self) -> Iterator[Order]:
+        by_buffer: dict[str, list[Place]] = defaultdict(list)
+        for place in places(self.kernel):
+            by_buffer[place.access.buffer].append(place)
+        for group in by_buffer.values():
+            for a, b in product(group, repeat=2):
+                if not commute(a.access.mode, b.access.mode):
+                    yield from self.of_pair(a, b)
+
+    def of_pair(self, a: Place, b: Place) -> Iterator[Order]:
+        """The orders of two accesses to one buffer: in one iteration, and by each loop."""
+        if a.at < b.at:
+            pair = Pair(a, b, later=False)
+            answer = decide(pair, self.budget).answer
+            if isinstance(answer, Conflict) and not any(answer.distance):
+                yield Order(a.op.id, b.op.id)
+            else:
+                self.assumes.update(pair.assumes)
+        pair = Pair(a, b, later=True)
+        for at, loop in enumerate(pair.shared):
+            if at >= self.grid and pair.trips[loop][1] > 0:
+                if found := carried_by(pair, loop, self.budget):
+                    yield Order(a.op.id, b.op.id, loop, found.distance[at])
+                else:
+                    self.assumes.update(pair.assumes)
 
 
 def _requested(kernel: Kernel, graph: TokenGraph, grid: int) -> Iterator[Order]:
@@ -79,24 +133,14 @@ def _requested(kernel: Kernel, graph: TokenGraph, grid: int) -> Iterator[Order]:
                 yield Order(edge.source, edge.sink, loop, 1)
 
 
-def _of_pair(a: Place, b: Place, grid: int, budget: int) -> Iterator[Order]:
-    """The orders of two accesses to one buffer: in one iteration, and by each loop."""
-    if a.at < b.at:
-        answer = decide(Pair(a, b, later=False), budget).answer
-        if isinstance(answer, Conflict) and not any(answer.distance):
-            yield Order(a.op.id, b.op.id)
-    pair = Pair(a, b, later=True)
-    for at, loop in enumerate(pair.shared):
-        if at >= grid and (found := carried_by(pair, loop, budget)):
-            yield Order(a.op.id, b.op.id, loop, found.distance[at])
-
-
 # -- what follows from others ----------------------------------------------------------------------
 
 
-def reduced(kernel: Kernel, needed: tuple[Order, ...]) -> tuple[Order, ...]:
+def reduced(
+    kernel: Kernel, needed: tuple[Order, ...], may_be_empty: Collection[str] = ()
+) -> tuple[Order, ...]:
     """The orders that no path of others implies; the furthest is tried first."""
-    implication = _Implication(kernel, set(needed))
+    implication = _Implication(kernel, may_be_empty, set(needed))
     at = {op.id: n for n, op in enumerate(kernel.ops())}
     longest = sorted(needed, key=lambda o: (-o.distance, at[o.source] - at[o.sink], o.loop or ""))
     for order in longest:
@@ -109,13 +153,15 @@ def reduced(kernel: Kernel, needed: tuple[Order, ...]) -> tuple[Order, ...]:
 @dataclass
 class _Implication:
     kernel: Kernel
+    may_be_empty: Collection[str]
     kept: set[Order]
     ops: Mapping[str, Op] = field(init=False)
-    trips: Mapping[str, int] = field(init=False)
+    empty: Mapping[str, bool] = field(init=False)
 
     def __post_init__(self) -> None:
         self.ops = {op.id: op for op in self.kernel.ops()}
-        self.trips = {name: loop.trips for name, loop in self.kernel.loops().items()}
+        self.empty = {name: not loop.trips or name in self.may_be_empty
+                      for name, loop in self.kernel.loops().items()}  # fmt: skip
 
     def follows(self, order: Order) -> bool:
         """Whether a path of kept orders through other operations implies it.
@@ -150,6 +196,6 @@ class _Implication:
         for op in (self.ops[step.source], self.ops[step.sink]):
             if op.loops[: len(needed)] != needed:
                 return False
-            if op not in (a, c) and not all(self.trips[loop] for loop in op.loops[len(needed) :]):
+            if op not in (a, c) and any(self.empty[loop] for loop in op.loops[len(needed) :]):
                 return False
         return True

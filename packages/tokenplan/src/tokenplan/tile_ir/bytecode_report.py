@@ -8,14 +8,17 @@ from itertools import count
 from pathlib import Path
 
 from neuroncore.errors import LaunchError, Place
-from tokenplan.graph.token_graph import REMOVED, MayAlias
+from tokenplan.graph.token_graph import REMOVED
 from tokenplan.kernel.model import Mode
 from tokenplan.rules import BUDGET, says
 from tokenplan.tile_ir import bytecode, compiler
 from tokenplan.tile_ir.bytecode import Block, Module
-from tokenplan.tile_ir.imported import ACCESSES, Imported, imported, rewritten
+from tokenplan.tile_ir.concrete_sizes import checked_at_sizes
+from tokenplan.tile_ir.function_model import FunctionModel, function_model
 from tokenplan.tile_ir.model import Order, Orders
 from tokenplan.tile_ir.orders import orders_of_kernel
+from tokenplan.tile_ir.token_rewriting import rewritten
+from tokenplan.tile_ir.token_tracing import ACCESSES
 
 MAGIC = bytecode.MAGIC
 
@@ -36,39 +39,38 @@ def explain(
 ) -> tuple[str, bytes]:
     """The report on a file, and the file with the tokens that it needs.
 
-    may_alias: pairs of parameters (p0, p5 …) that may share bytes. target: compile both for it,
-    count barriers and list the compiler's remarks, where the compiler is installed.
+    A function whose new tokens lose an order at concrete sizes is not changed. may_alias: pairs of
+    parameters (p0, p5 …) that may share bytes. target: compile both for it, count barriers and list
+    the compiler's remarks, where the compiler is installed.
     """
     module, lines, functions, ids = bytecode.read(data), [], [], []
     for function in module.functions:
-        found = imported(function)
-        orders = orders_of_kernel(
-            found.kernel, [MayAlias(p) for p in may_alias], found.grid, budget
-        )
-        functions.append(rewritten(found, orders.kept))
-        lines += [*_function(found, orders), ""]
+        found = function_model(function)
+        orders = orders_of_kernel(found.kernel, found.grid, may_alias, budget, found.may_be_empty)
+        new = rewritten(found, orders.kept)
+        checked = checked_at_sizes(new, may_alias)
+        functions.append(function if checked.lost else new)
+        lines += [*_function(found, orders), checked.text, ""]
         ids += [op.id for op in found.kernel.ops()]
     changed = replace(module, functions=tuple(functions))
-    new = bytecode.write(changed)
     if target:
         lines += _compared(data, changed, target, ids)
-    return "\n".join(lines).rstrip() + "\n", new
+    return "\n".join(lines).rstrip() + "\n", bytecode.write(changed)
 
 
-def _function(found: Imported, orders: Orders) -> Iterator[str]:
+def _function(found: FunctionModel, orders: Orders) -> Iterator[str]:
     yield f"kernel {found.function.name}"
     for op in orders.kernel.ops():
         where = f"  # {op.place.file}:{op.place.line}" if op.place else ""
-        (access,) = op.accesses
-        verb = "reads" if access.mode is Mode.read else "writes"
-        yield f"  {op.id} {verb} {access.buffer}{where}"
+        verb = "reads" if op.accesses[0].mode is Mode.read else "writes"
+        yield f"  {op.id} {verb} {' or '.join(access.buffer for access in op.accesses)}{where}"
     yield from _listed("orders to keep", orders.kept)
     yield from _listed("tokens that it has", found.tokens)
     needless = [order for order in found.tokens if not _is_needed(order, orders.needed)]
     yield f"{len(needless)} of its tokens are not needed"
     for order in needless:
         yield f"  {_arrow(order)}: {_proof(order, orders)}"
-    for text in (*found.assumptions, *map(str, orders.graph.diagnostics)):
+    for text in dict.fromkeys((*found.assumptions, *map(str, orders.graph.diagnostics))):
         yield f"assumed: {text}"
 
 
@@ -97,10 +99,10 @@ def _is_needed(order: Order, needed: Sequence[Order]) -> bool:
 def _proof(order: Order, orders: Orders) -> str:
     """What shows that the two never conflict there."""
     ops = {op.id: op for op in orders.kernel.ops()}
-    source, sink = (ops[name].accesses[0] for name in (order.source, order.sink))
-    if source.buffer != sink.buffer:
+    source, sink = (ops[name].accesses for name in (order.source, order.sink))
+    if not {access.buffer for access in source} & {access.buffer for access in sink}:
         return says("distinct")
-    if source.mode is sink.mode is Mode.read:
+    if source[0].mode is sink[0].mode is Mode.read:
         return says("commute")
     for edge in orders.graph.edges:
         if (edge.source, edge.sink, edge.status) == (order.source, order.sink, REMOVED):

@@ -1,0 +1,185 @@
+"""Rules of operations that the planner and the rewriter of tokens rely on.
+
+The reader accepts every file in which each part can be decoded; here are numbers, kinds and shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+
+from tokenplan.tile_ir.bytecode.errors import BytecodeError
+from tokenplan.tile_ir.bytecode.module import Block, Function, Operation, Value
+from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, TOKEN, Type, is_view
+
+_INTEGERS = ("i8", "i16", "i32", "i64")
+
+
+def verify(function: Function) -> None:
+    """Raises BytecodeError for the first operation that breaks a rule."""
+    if any(value.type.kind != "tile" for value in function.body.arguments):
+        raise BytecodeError(f"a parameter of {function.name} is not a tile")
+    for op in function.body.walk():
+        for rule in (_kinds, _RULES.get(op.name)):
+            what = rule(op) if rule else None
+            if what:
+                where = f"line {op.place.line}" if op.place else None
+                raise BytecodeError(f"{op.name} {what}", got=where)
+
+
+def is_pointer(kind: Type) -> bool:
+    """Whether it is a tile of pointers."""
+    return kind.kind == "tile" and kind["element"].kind == "ptr"
+
+
+def _is_element(kind: Type) -> bool:
+    return kind.kind in ITEM_BITS
+
+
+def _is_index(kind: Type) -> bool:
+    return kind.kind == "tile" and not kind["shape"] and kind["element"].kind in _INTEGERS
+
+
+_KINDS: dict[str, Callable[[Type], bool]] = {
+    "token": lambda kind: kind == TOKEN,
+    "view": is_view,
+    "tensor": lambda kind: kind.kind == "tensor_view" and _is_element(kind["element"]),
+    "pointers": is_pointer,
+    "pointer": lambda kind: is_pointer(kind) and not kind["shape"],
+    "index": _is_index,
+    "rows": lambda kind: kind.kind == "tile" and kind["element"].kind in _INTEGERS,
+    "tile": lambda kind: kind.kind == "tile",
+}
+_TABLE = """
+load_view_tko view:view index:rows token:token > tile token
+store_view_tko tile:tile view:view index:rows token:token > token
+load_ptr_tko source:pointers token:token > tile token
+store_ptr_tko pointers:pointers value:tile token:token > token
+atomic_rmw_tko pointers:pointers value:tile token:token > tile token
+atomic_cas_tko pointers:pointers value:tile token:token > tile token
+make_token > token
+join_tokens tokens:token > token
+make_tensor_view base:pointer shape:index strides:index > tensor
+make_partition_view tensor_view:tensor > view
+make_strided_view tensor_view:tensor > view
+make_gather_scatter_view tensor_view:tensor > view
+offset pointers:pointers offsets:tile > pointers
+get_tile_block_id > index index index
+addi lhs:tile rhs:tile > tile
+subi lhs:tile rhs:tile > tile
+muli lhs:tile rhs:tile > tile
+exti source:tile > tile
+trunci source:tile > tile
+constant > tile
+"""
+"""By operation, kinds of operands and of all results."""
+
+
+def _signature(line: str) -> tuple[str, tuple[dict[str, str], list[str]]]:
+    (name, *operands), results = (part.split() for part in line.split(">"))
+    return name, (dict(operand.split(":") for operand in operands), results)
+
+
+_SIGNATURES = dict(map(_signature, _TABLE.strip().splitlines()))
+
+
+def _kinds(op: Operation) -> str | None:
+    operands, results = _SIGNATURES.get(op.name, ({}, None))
+    for name, kind in operands.items():
+        for value in op.operands[name]:
+            if not _KINDS[kind](value.type):
+                return f"has {value.type} as {name}"
+    found = [value.type for value in op.results]
+    if results is not None and (
+        len(found) != len(results)
+        or not all(_KINDS[k](t) for k, t in zip(results, found, strict=True))
+    ):
+        return f"has the results {', '.join(map(str, found)) or 'none'}"
+    return None
+
+
+def _index(op: Operation) -> str | None:
+    found, kind = op.operands["index"], op.operand("view").type
+    sparse = kind["sparse_dim"] if kind.kind == "gather_scatter_view" else None
+    if len(found) != len(kind["tile"]):
+        return f"has {len(found)} indices for a view of {len(kind['tile'])} dimensions"
+    if any(at != sparse and not _is_index(value.type) for at, value in enumerate(found)):
+        return "has an index that is not a scalar"
+    return None
+
+
+def _tensor(op: Operation) -> str | None:
+    kind = op.results[0].type
+    if len(kind["shape"]) != len(kind["strides"]):
+        return "has not one stride per dimension"
+    for name, static in (("shape", kind["shape"]), ("strides", kind["strides"])):
+        if len(op.operands[name]) != static.count(DYNAMIC):
+            return f"has {len(op.operands[name])} operands for the {name} of {kind}"
+    return None
+
+
+def _view(op: Operation) -> str | None:
+    kind, tensor = op.results[0].type, op.operand("tensor_view").type
+    rank, tile = len(tensor["shape"]), kind["tile"]
+    if f"make_{kind.kind}" != op.name or kind["tensor_view"] != tensor:
+        return f"makes {kind} of {tensor}"
+    lists = [tile]
+    if kind.kind == "gather_scatter_view":
+        if not 0 <= kind["sparse_dim"] < rank:
+            return f"has no dimension {kind['sparse_dim']}"
+    elif sorted(kind["dim_map"]) != list(range(rank)):
+        return "has a dim_map that is not a permutation"
+    if kind.kind == "strided_view":
+        lists.append(kind["traversal"])
+    if any(len(sizes) != rank or min(sizes, default=1) < 1 for sizes in lists):
+        return f"has a tile that does not fit {tensor}"
+    return None
+
+
+def _constant(op: Operation) -> str | None:
+    kind = op.results[0].type
+    size, data = ITEM_BITS.get(kind["element"].kind, 0) // 8, len(op.attributes["value"])
+    if min(kind["shape"], default=1) < 1 or data not in (size, size * prod(kind["shape"])):
+        return f"has {data} bytes for {kind}"
+    return None
+
+
+def _same_width(op: Operation) -> str | None:
+    kinds = {value.type for value in (*op.inputs, *op.results)}
+    return f"mixes {', '.join(sorted(map(str, kinds)))}" if len(kinds) > 1 else None
+
+
+def _loop(op: Operation) -> str | None:
+    (body,) = op.regions
+    inits = _types(op.operands["inits"])
+    bounds = {op.operand(name).type for name in ("lower", "upper", "step")}
+    if len(bounds) != 1 or not _is_index(*bounds) or _types(body.arguments) != [*bounds, *inits]:
+        return "has bounds and initial values of other types than its arguments"
+    if _types(op.results) != inits or _last(body, "continue") != inits:
+        return "has results of other types than its initial values"
+    return None
+
+
+def _if(op: Operation) -> str | None:
+    kinds = _types(op.results)
+    if any(last not in (None, kinds) for last in (_last(body, "yield") for body in op.regions)):
+        return "has branches that yield other types than its results"
+    return None
+
+
+def _last(body: Block, name: str) -> list[Type] | None:
+    """The types of what the last operation passes on, if it is of this name."""
+    last = body.operations[-1] if body.operations else None
+    return _types(last.operands["values"]) if last and last.name == name else None
+
+
+def _types(values: Sequence[Value] | Iterator[Value]) -> list[Type]:
+    return [value.type for value in values]
+
+
+_RULES: dict[str, Callable[[Operation], str | None]] = {
+    "load_view_tko": _index, "store_view_tko": _index, "make_tensor_view": _tensor,
+    "make_partition_view": _view, "make_strided_view": _view, "make_gather_scatter_view": _view,
+    "constant": _constant, "addi": _same_width, "subi": _same_width, "muli": _same_width,
+    "for": _loop, "if": _if,
+}  # fmt: skip

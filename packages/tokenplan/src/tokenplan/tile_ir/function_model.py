@@ -1,0 +1,331 @@
+"""A decoded function as the planner sees it: loops, and accesses to elements of its parameters.
+
+Accesses by views of one tensor are compared by element, so that sizes and strides may be unknown.
+An access by pointers, through an index that is not affine in loop variables, or by a view whose
+elements may share bytes or that differs between iterations is taken to access all of its parameter.
+Integers are computed modulo 2^bits: an affine value that its type cannot contain is not known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from neuroncore.layout import Layout
+from neuroncore.program import Affine
+from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Mode, Node, Op, walk
+from tokenplan.tile_ir.bytecode import Block, BytecodeError, Function, Operation, Value
+from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, Type, is_view
+from tokenplan.tile_ir.bytecode.verification import is_pointer, verify
+from tokenplan.tile_ir.model import TARGET, Order
+from tokenplan.tile_ir.token_tracing import ACCESSES, traced
+
+MOST_TRIPS = 2**20
+"""Iterations of a loop, and blocks of a grid dimension, whose number is not in the bytecode."""
+_GRID = ("block_x", "block_y", "block_z")
+_LEAVES = ("continue", "break", "return")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionModel:
+    """A function's kernel; `names` has the id of each access by its token and of each loop by its
+    variable."""
+
+    function: Function
+    kernel: Kernel
+    names: Mapping[Value, str]
+    tokens: tuple[Order, ...]
+    """The orders of the tokens that the bytecode has."""
+    assumptions: tuple[str, ...]
+    may_be_empty: frozenset[str]
+    """Loops that may have no iteration."""
+    grid: int = len(_GRID)
+
+
+def function_model(function: Function) -> FunctionModel:
+    """The kernel of a function; BytecodeError names what is not supported in it."""
+    verify(function)
+    reader = _Reader()
+    for n, parameter in enumerate(function.body.arguments):
+        if is_pointer(parameter.type):
+            reader.owners[parameter] = frozenset({f"p{n}"})
+            reader.tensors[parameter] = parameter
+    reader.constant.update(function.body.arguments)
+    body = reader.nodes(function.body, _GRID)
+    for name in reversed(_GRID):
+        body = (Loop(name, name, MOST_TRIPS, 0, 1, body),)
+    body = reader.placed(body)
+    names = sorted({name for found in reader.owners.values() for name in found})
+    buffers = {n: Buffer(n, "global", reader.shapes.get(n, (1,)), 1, is_parameter=True)
+               for n in names}  # fmt: skip
+    return FunctionModel(
+        function, Kernel(function.name, TARGET, buffers, body), reader.names,
+        traced(function.body, reader.names), tuple(sorted(reader.assumptions)),
+        frozenset(reader.may_be_empty),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Elements:
+    """An access by elements: first index and extent per dimension."""
+
+    first: tuple[Affine, ...]
+    extents: tuple[int, ...]
+
+
+@dataclass
+class _Reader:
+    owners: dict[Value, frozenset[str]] = field(default_factory=dict)
+    """By pointer or view, the parameters that it may point into; absent: not known."""
+    tensors: dict[Value, object] = field(default_factory=dict)
+    """By pointer or view, what decides where its elements are; absent: not known."""
+    constant: set[Value] = field(default_factory=set)
+    """Values that are the same in all iterations of the loops around them."""
+    integers: dict[Value, Affine] = field(default_factory=dict)
+    """Scalars modulo 2^bits."""
+    names: dict[Value, str] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    elements: dict[str, _Elements | None] = field(default_factory=dict)
+    accessed: dict[str, set[object]] = field(default_factory=dict)
+    """By parameter, the tensors whose elements are accessed."""
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    ranges: dict[str, tuple[int, int]] = field(
+        default_factory=lambda: dict.fromkeys(_GRID, (0, MOST_TRIPS - 1))
+    )
+    may_be_empty: set[str] = field(default_factory=set)
+    assumptions: set[str] = field(default_factory=set)
+
+    def nodes(self, block: Block, loops: tuple[str, ...]) -> tuple[Node, ...]:
+        """Loops and accesses, whose bytes `placed` adds."""
+        found: list[Node] = []
+        for op in block.operations:
+            if op.name == "for":
+                found.append(self.loop(op, loops))
+            elif op.name in ACCESSES:
+                found.append(self.access(op, loops))
+            else:
+                self.calculate(op)
+            if loops == _GRID or (self.is_pure(op) and self.constant.issuperset(op.inputs)):
+                self.constant.update(op.results)
+        return tuple(found)
+
+    @staticmethod
+    def is_pure(op: Operation) -> bool:
+        return not op.regions and op.name not in ACCESSES
+
+    # -- loops and integers -----------------------------------------------------------------------
+
+    def loop(self, op: Operation, loops: tuple[str, ...]) -> Loop:
+        variable, *_ = op.regions[0].arguments
+        name = self.name("loop", variable)
+        low, high, step = (self.exact(op.operand(n)) for n in ("lower", "upper", "step"))
+        if op.attributes.get("unsigned") and not (self.is_natural(low) and self.is_natural(high)):
+            low = None
+        trips = MOST_TRIPS
+        if low and step and step.is_constant and step.constant > 0:
+            self.integers[variable] = Affine.variable(name, step.constant) + low
+            if high:
+                most = (high - low).bounds(self.ranges)[1]
+                trips = max(0, -(-most // step.constant))
+            else:
+                self.assumptions.add(f"loop {name} has at most 2^20 iterations")
+        if not (low and high and (high - low).is_constant):
+            self.may_be_empty.add(name)
+        self.ranges[name] = (0, max(1, trips) - 1)
+        return Loop(name, name, trips, 0, 1, self.nodes(op.regions[0], (*loops, name)), op.place)
+
+    def name(self, kind: str, value: Value) -> str:
+        self.counts[kind] += 1
+        name = kind if self.counts[kind] == 1 else f"{kind}.{self.counts[kind]}"
+        self.names[value] = name
+        return name
+
+    def is_natural(self, number: Affine | None) -> bool:
+        return number is not None and number.bounds(self.ranges)[0] >= 0
+
+    def exact(self, value: Value) -> Affine | None:
+        """The signed number, if no iteration leaves its type."""
+        found = self.integers.get(value)
+        if found is None:
+            return None
+        low, high = found.bounds(self.ranges)
+        limit = 1 << ITEM_BITS[value.type["element"].kind] - 1
+        return found if -limit <= low and high < limit else None
+
+    def calculate(self, op: Operation) -> None:
+        """Integers, pointers and views that other operations make."""
+        if op.regions:
+            _check_region(op)
+        elif op.name == "constant" and _is_integer(op.results[0].type):
+            number = int.from_bytes(op.attributes["value"], "little", signed=True)
+            self.integers[op.results[0]] = Affine(number)
+        elif op.name == "get_tile_block_id":
+            self.integers.update(zip(op.results, map(Affine.variable, _GRID), strict=True))
+            self.assumptions.add("a dimension of the grid has at most 2^20 blocks")
+        elif op.name in ("addi", "subi", "muli"):
+            self.arithmetic(op)
+        elif op.name in ("assume", "exti", "trunci") and _is_integer(op.results[0].type):
+            self.converted(op)
+        else:
+            self.forward(op)
+
+    def arithmetic(self, op: Operation) -> None:
+        a, b = (self.integers.get(op.operand(n)) for n in ("lhs", "rhs"))
+        if a is None or b is None:
+            return
+        if op.name != "muli":
+            self.integers[op.results[0]] = a + b if op.name == "addi" else a - b
+        elif a.is_constant or b.is_constant:
+            factor, other = (a, b) if a.is_constant else (b, a)
+            self.integers[op.results[0]] = other * factor.constant
+
+    def converted(self, op: Operation) -> None:
+        """Fewer bits are the same number modulo less; more bits need to know the number."""
+        (source,) = op.inputs
+        number = self.exact(source) if op.name == "exti" else self.integers.get(source)
+        if op.attributes.get("signedness") == "unsigned" and not self.is_natural(number):
+            return
+        if number is not None:
+            self.integers[op.results[0]] = number
+
+    # -- pointers and views -----------------------------------------------------------------------
+
+    def forward(self, op: Operation) -> None:
+        """A pointer or view into the parameters of all its operands, if they are all known."""
+        sources = [v for v in op.inputs if is_pointer(v.type) or _is_tensor(v.type)]
+        if len(op.results) != 1 or not sources:
+            return
+        owners, (result,) = [self.owners.get(source) for source in sources], op.results
+        known = [found for found in owners if found is not None]
+        if len(known) == len(owners) and (is_pointer(result.type) or _is_tensor(result.type)):
+            self.owners[result] = frozenset().union(*known)
+            tensor = self.tensor(op, result)
+            if tensor is not None:
+                self.tensors[result] = tensor
+
+    def tensor(self, op: Operation, result: Value) -> object | None:
+        """What decides where the elements are; None where iterations differ in it."""
+        if op.name == "make_tensor_view":
+            base, kind = self.tensors.get(op.operand("base")), result.type
+            numbers = (*op.operands["shape"], *op.operands["strides"])
+            if base is None or not self.constant.issuperset(numbers):
+                return None
+            is_injective = _is_injective(kind)
+            if is_injective is None:
+                for owner in self.owners[result]:
+                    self.assumptions.add(f"different elements of {owner} are different bytes")
+            return None if is_injective is False else (base, kind, numbers)
+        if op.name == "assume" or is_view(result.type):
+            return self.tensors.get(next(op.inputs))
+        return result if self.constant.issuperset(op.inputs) else None
+
+    def access(self, op: Operation, loops: tuple[str, ...]) -> Op:
+        kind = op.name.partition("_")[0]
+        name, target = self.name(kind, op.results[-1]), op.operand(ACCESSES[op.name])
+        owners = self.owners.get(target)
+        if not owners:
+            raise BytecodeError(f"{name} is not an access to parameters", got=_at(op))
+        tensor = self.tensors.get(target)
+        self.elements[name] = self.tile(op, target) if tensor and len(owners) == 1 else None
+        for owner in owners:
+            self.accessed.setdefault(owner, set()).add(tensor)
+        mode, order = Mode.read if kind == "load" else Mode.write, op.attributes["order"]
+        details = (("order", order),) if order != "weak" else ()
+        accesses = tuple(Access(n, mode, Affine(), (), (), 1) for n in sorted(owners))
+        return Op(name, kind, "memory", loops, accesses, details, op.place)
+
+    def tile(self, op: Operation, view: Value) -> _Elements | None:
+        """Where the tile starts, if its index is affine."""
+        if not is_view(view.type) or view.type.kind == "gather_scatter_view":
+            return None
+        kind, tile = view.type, view.type["tile"]
+        steps = kind["traversal"] if kind.kind == "strided_view" else tile
+        order = sorted(range(len(tile)), key=lambda at: kind["dim_map"][at])
+        starts = [self.exact(op.operands["index"][at]) for at in order]
+        known = [start for start in starts if start is not None]
+        if len(known) < len(starts):
+            return None
+        firsts = tuple(start * steps[at] for start, at in zip(known, order, strict=True))
+        return _Elements(firsts, tuple(tile[at] for at in order))
+
+    # -- bytes ------------------------------------------------------------------------------------
+
+    def placed(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
+        """The nodes, their accesses in elements of buffers that contain every tile."""
+        ends: dict[str, list[list[int]]] = {}
+        for op in walk(body):
+            if isinstance(op, Op) and (found := self.elements[op.id]) is not None:
+                last = [f.bounds(self.ranges)[1] for f in found.first]
+                end = [max(0, at) + n for at, n in zip(last, found.extents, strict=True)]
+                ends.setdefault(op.accesses[0].buffer, []).append(end)
+        for owner, found in ends.items():
+            if len({len(end) for end in found}) == 1:
+                self.shapes[owner] = tuple(map(max, zip(*found, strict=True)))
+        return tuple(map(self.place, body))
+
+    def place(self, node: Node) -> Node:
+        if isinstance(node, Loop):
+            return replace(node, body=tuple(map(self.place, node.body)))
+        exact = self.elements[node.id]
+        accesses = tuple(self.bytes_of(access, exact) for access in node.accesses)
+        return replace(node, accesses=accesses)
+
+    def bytes_of(self, access: Access, found: _Elements | None) -> Access:
+        shape = self.shapes.get(access.buffer)
+        if found is None or shape is None or len(self.accessed[access.buffer]) > 1:
+            why = "its addresses are known on the device alone"
+            size = 1 if shape is None else Layout.of(shape).size
+            return replace(access, width=size, opaque=why)
+        strides = tuple(f[0][1] if f else 1 for f in Layout.of(shape).dims)
+        offset = sum((a * s for a, s in zip(found.first, strides, strict=True)), Affine())
+        return replace(access, offset=offset, shape=found.extents, strides=strides)
+
+
+def _is_integer(kind: Type) -> bool:
+    """Whether it is a scalar of 8 bits or more."""
+    return kind.kind == "tile" and not kind["shape"] and (
+        kind["element"].kind in ("i8", "i16", "i32", "i64")
+    )  # fmt: skip
+
+
+def _is_tensor(kind: Type) -> bool:
+    return is_view(kind) or kind.kind == "tensor_view"
+
+
+def _is_injective(kind: Type) -> bool | None:
+    """Whether the strides give each element bytes of its own; None where the bytecode lacks them.
+
+    Sufficient: each stride exceeds what all smaller ones reach, among the numbers that are known.
+    """
+    dims = [(s, n) for s, n in zip(kind["strides"], kind["shape"], strict=True) if n != 1]
+    static = sorted(dim for dim in dims if DYNAMIC not in dim)
+    reach = 0
+    for stride, size in static:
+        if stride <= reach:
+            return False
+        reach += max(0, size - 1) * stride
+    rest = [dim for dim in dims if DYNAMIC in dim]
+    is_outermost = len(rest) == 1 and rest[0][0] > reach
+    return True if not rest or is_outermost else None
+
+
+def _check_region(op: Operation) -> None:
+    """What is inside of other operations than `for` has no orders, and ends no loop around it."""
+    if any(inner.name in ACCESSES for region in op.regions for inner in region.walk()):
+        raise BytecodeError(f"an access inside {op.name} is not supported", got=_at(op))
+    found = next(_leaving(op.regions, op.name == "loop"), None)
+    if found is not None:
+        raise BytecodeError(f"{found.name} inside {op.name} is not supported", got=_at(found))
+
+
+def _leaving(regions: Sequence[Block], in_loop: bool) -> Iterator[Operation]:
+    """Operations that end a loop around the regions, or the kernel."""
+    for op in (op for region in regions for op in region.operations):
+        if op.name in _LEAVES and not (in_loop and op.name != "return"):
+            yield op
+        yield from _leaving(op.regions, in_loop or op.name in ("for", "loop"))
+
+
+def _at(op: Operation) -> str | None:
+    return f"{op.place.file}:{op.place.line}" if op.place else None

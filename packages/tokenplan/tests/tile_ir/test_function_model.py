@@ -1,0 +1,311 @@
+"""Bytecode as the planner sees it: an order is kept, or an assumption is listed."""
+
+from dataclasses import replace
+
+import pytest
+from packages.tokenplan.tests.tile_ir.bytecode_cases import (
+    NO_FLAGS,
+    POINTER,
+    WEAK,
+    Body,
+    explained,
+    function,
+    lost,
+)
+
+from tokenplan.tile_ir import bytecode, compiler, explain_bytecode
+from tokenplan.tile_ir.bytecode import BytecodeError
+from tokenplan.tile_ir.bytecode.building import I32
+from tokenplan.tile_ir.bytecode.types import DYNAMIC, FIELD_NAMES, TOKEN, Type, pointer, tile
+from tokenplan.tile_ir.bytecode.verification import verify
+
+WIDE = ((4096, 64), (64, 1), (4, 64))
+"""Shape, strides and tile of a view."""
+
+
+def iterations(trips, index, view=WIDE, base=None):
+    """Loads and stores one tile per iteration; `index` and `base` are made from the variable."""
+
+    def build(body, p):
+        zero, start = body.integer(0), body.one("make_token", TOKEN)
+        outside = body.view(p, *view)
+
+        def repeated(k, token):
+            found = body.view(base(body, p, k), *view) if base else outside
+            at = [index(body, k), zero]
+            return [body.copied(found, at, at, token)]
+
+        body.loop(trips, repeated, [start])
+
+    return function(build, POINTER)
+
+
+def scaled(body, k, factor):
+    return body.one("muli", I32, NO_FLAGS, lhs=k, rhs=body.integer(factor))
+
+
+# -- memory orders ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["acquire", "relaxed"])
+def test_an_acquire_is_before_all_that_follows(order):
+    def build(body, flag, data):
+        zero = [body.integer(0)] * 2
+        _, token = body.load(body.view(flag, *WIDE), zero, order=order)
+        body.load(body.view(data, *WIDE), zero, token)
+
+    kept = explained(function(build, POINTER, POINTER), num_bytes=(2**30,) * 2)
+    assert f"{int(order == 'acquire')} orders to keep" in kept
+
+
+def test_an_atomic_operation_acquires_and_releases():
+    def build(body, data, counter):
+        zero, one = [body.integer(0)] * 2, body.constant(tile("f32"), 1.0)
+        view = body.view(data, *WIDE)
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        token = body.store(view, zero, value)
+        attributes = {"order": "acq_rel", "scope": "device", "mode": "addf"}
+        _, token = body.add("atomic_rmw_tko", (tile("f32"), TOKEN), attributes, pointers=counter,
+                            value=one, token=token)  # fmt: skip
+        body.store(view, [body.integer(1), zero[0]], value, token)
+
+    text = explained(function(build, POINTER, POINTER), num_bytes=(2**30,) * 2)
+    assert "store -> atomic  in" in text and "atomic -> store.2  in" in text
+    assert "2 orders to keep" in text
+
+
+# -- elements and bytes ----------------------------------------------------------------------------
+
+
+def test_static_strides_that_overlap_keep_the_order():
+    def build(body, p):
+        zero, one = body.integer(0), body.integer(1)
+        view = body.view(p, (64, 64), (2, 1), (1, 16))
+        body.copied(view, [zero, zero], [one, zero])
+
+    assert "1 orders to keep" in explained(function(build, POINTER))
+
+
+@pytest.mark.parametrize(("strides", "listed"), [((64, 1), True), ((1, 64), True)])
+def test_dynamic_extents_with_static_strides_are_listed(strides, listed):
+    def build(body, p, n):
+        zero, one = body.integer(0), body.integer(1)
+        view = body.view(p, (DYNAMIC, DYNAMIC), strides, (4, 64), [n, n])
+        body.copied(view, [zero, zero], [one, zero])
+
+    text, _ = explain_bytecode(function(build, POINTER, I32))
+    assert ("different elements of p0 are different bytes" in text) == listed
+
+
+def test_a_dynamic_extent_of_the_greatest_stride_needs_no_assumption():
+    def build(body, p, n):
+        zero, one = body.integer(0), body.integer(1)
+        view = body.view(p, (DYNAMIC, 64), (64, 1), (4, 64), [n])
+        body.copied(view, [zero, zero], [one, zero])
+
+    text = explained(function(build, POINTER, I32), [4096])
+    assert "0 orders to keep" in text and "assumed" not in text
+
+
+def test_a_view_that_is_made_in_a_loop_differs_between_iterations():
+    def base(body, p, k):
+        back = body.one("subi", I32, NO_FLAGS, lhs=body.integer(256 * 64), rhs=scaled(body, k, 256))
+        return body.one("offset", POINTER, pointers=p, offsets=back)
+
+    text = explained(iterations(64, lambda body, k: k, base=base))
+    assert "store -> load  1 iteration of loop later" in text
+
+
+def test_a_view_that_is_made_in_a_loop_from_constants_is_one_view():
+    def base(body, p, k):
+        return body.one("assume", POINTER, {"predicate": bytecode.DivBy(16)}, value=p)
+
+    text = explained(iterations(64, lambda body, k: k, base=base))
+    assert "1 orders to keep\n  load -> store  in the same iteration" in text
+
+
+# -- wraps -----------------------------------------------------------------------------------------
+
+
+def twice(body, k):
+    return scaled(body, scaled(body, k, 2**16), 2**16)
+
+
+def truncated(body, k):
+    byte = body.one("trunci", tile("i8"), NO_FLAGS, source=k)
+    return body.one("exti", I32, {"signedness": "unsigned"}, source=byte)
+
+
+@pytest.mark.parametrize(
+    ("index", "trips"),
+    [(lambda body, k: scaled(body, k, 2**30), 64), (twice, 64), (truncated, 512)],
+)
+def test_an_index_that_wraps_keeps_the_order(index, trips):
+    text = explained(iterations(trips, index), num_bytes=(2**40,))
+    assert "store -> load  1 iteration of loop later" in text
+
+
+def test_an_index_that_is_back_in_its_range_is_known():
+    def index(body, k):
+        far = body.one("addi", I32, NO_FLAGS, lhs=k, rhs=body.integer(2**31 - 1))
+        return body.one("subi", I32, NO_FLAGS, lhs=far, rhs=body.integer(2**31 - 1))
+
+    for known in (iterations(64, index), iterations(100, truncated)):
+        assert "1 orders to keep\n  load -> store  in the same iteration" in explained(known)
+
+
+# -- loops that may be empty -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trips", [0, 5])
+def test_an_order_through_a_loop_that_may_be_empty_is_kept(trips):
+    def build(body, p, n):
+        zero, view = body.integer(0), body.view(p, *WIDE)
+        value, token = body.load(view, [zero, zero])
+
+        def repeated(k, token):
+            return [body.store(view, [k, zero], value, token)]
+
+        (token,) = body.loop(n, repeated, [token])
+        body.store(view, [zero, zero], value, token)
+
+    text = explained(function(build, POINTER, I32), [trips])
+    assert "load -> store.2  in the same iteration" in text
+    assert "loop loop has at most 2^20 iterations" in text
+
+
+# -- pointers and tokens of several operands -------------------------------------------------------
+
+
+def test_a_tile_of_pointers_into_two_parameters_accesses_both():
+    def build(body, p, q):
+        wide = [tile(pointer("f32"), n) for n in (1, 64, 128)]
+        lanes = body.one("iota", tile("i32", 64))
+
+        def pointers(base):
+            one = body.one("reshape", wide[0], source=base)
+            spread = body.one("broadcast", wide[1], source=one)
+            return body.one("offset", wide[1], pointers=spread, offsets=lanes)
+
+        first, second = map(pointers, (p, q))
+        both = body.one("cat", wide[2], {"dim": 0}, lhs=first, rhs=second)
+        _, token = body.add("load_ptr_tko", (tile("f32", 64), TOKEN), WEAK, source=second)
+        value = body.constant(tile("f32", 128), 1.0)
+        body.add("store_ptr_tko", (TOKEN,), WEAK, pointers=both, value=value, token=token)
+
+    text, _ = explain_bytecode(function(build, POINTER, POINTER))
+    assert "store writes p0 or p1" in text and "load -> store  in" in text
+
+
+def test_a_tile_with_unknown_pointers_is_rejected_by_name():
+    def build(body, p, n):
+        other = body.one("int_to_ptr", POINTER, source=n)
+        either = body.one("select", POINTER, condition=body.one("trunci", tile("i1"), NO_FLAGS,
+                          source=n), if_true=p, if_false=other)  # fmt: skip
+        body.add("load_ptr_tko", (tile("f32"), TOKEN), WEAK, source=either)
+
+    with pytest.raises(BytecodeError, match="load is not an access to parameters"):
+        explain_bytecode(function(build, POINTER, tile("i64")))
+
+
+def branches(body, condition, token):
+    with body.block(()) as one:
+        body.add("yield", (), values=[token])
+    with body.block(()) as other:
+        body.add("yield", (), values=[token])
+    return body.add("if", (TOKEN,), {}, (one.block, other.block), condition=condition)[0]
+
+
+def from_branches():
+    def build(body, p, condition):
+        zero, view = [body.integer(0)] * 2, body.view(p, *WIDE)
+        value, token = body.load(view, zero)
+        body.store(view, zero, value, branches(body, condition, token))
+
+    return function(build, POINTER, tile("i1"))
+
+
+def test_a_token_of_if_is_one_of_its_tokens_and_is_replaced():
+    text = explained(from_branches(), [1])
+    assert "1 tokens that it has\n  load -> store" in text
+
+
+def test_the_compiler_accepts_a_rewritten_if_that_had_tokens(tileiras):
+    _, new = explain_bytecode(from_branches())
+    assert compiler.compile_bytecode(new, "sm_90").cubin
+
+
+def test_an_early_end_of_a_loop_is_rejected_by_name():
+    def build(body, p, condition):
+        view, zero = body.view(p, *WIDE), body.integer(0)
+
+        def repeated(k, token):
+            with body.block(()) as one:
+                body.add("continue", (), values=[token])
+            with body.block(()) as other:
+                body.add("yield", (), values=[])
+            body.add("if", (), {}, (one.block, other.block), condition=condition)
+            return [body.copied(view, [k, zero], [k, zero], token)]
+
+        body.loop(4, repeated, [body.one("make_token", TOKEN)])
+
+    with pytest.raises(BytecodeError, match="continue inside if is not supported"):
+        explain_bytecode(function(build, POINTER, tile("i1")))
+
+
+# -- names and rules -------------------------------------------------------------------------------
+
+
+def test_a_loop_without_results_has_its_own_orders():
+    def build(body, p, q):
+        zero, views = body.integer(0), [body.view(x, *WIDE) for x in (p, q)]
+
+        def outer(i, token):
+            body.loop(4, lambda j: (body.load(views[1], [j, zero]), [])[1], [])
+            after = body.one("addi", I32, NO_FLAGS, lhs=i, rhs=body.integer(1))
+            return [body.copied(views[0], [i, zero], [after, zero], token)]
+
+        body.loop(4, outer, [body.one("make_token", TOKEN)])
+
+    text = explained(function(build, POINTER, POINTER), num_bytes=(2**30,) * 2)
+    assert "store -> load.2  1 iteration of loop later" in text
+
+
+def with_type(op, **fields):
+    """The operation with other fields of its result's type."""
+    first, *rest = op.results
+    found = tuple(fields.get(n, first.type[n]) for n in FIELD_NAMES[first.type.kind])
+    return replace(op, results=(replace(first, type=Type(first.type.kind, found)), *rest))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("make_tensor_view", {"strides": (64,)}, "has not one stride per dimension"),
+        ("make_tensor_view", {"shape": (DYNAMIC, 64)}, "has 0 operands for the shape"),
+        ("make_partition_view", {"dim_map": (0, 0)}, "a dim_map that is not a permutation"),
+        ("make_partition_view", {"tile": (4,)}, "has a tile that does not fit"),
+        ("constant", {"element": bytecode.Type("i64")}, "has 4 bytes for tile<i64>"),
+    ],
+)
+def test_an_operation_that_breaks_a_rule_is_named(name, fields, message):
+    """Also where the reader, which decodes each part alone, accepts it."""
+
+    def build(body, p):
+        body.load(body.view(p, *WIDE), [body.integer(0)] * 2)
+
+    (found,) = bytecode.read(function(build, POINTER)).functions
+    changed = [with_type(op, **fields) if op.name == name else op for op in found.body.operations]
+    with pytest.raises(BytecodeError, match=f"{name} .*{message}"):
+        verify(replace(found, body=replace(found.body, operations=tuple(changed))))
+
+
+def test_lost_names_what_is_lost():
+    """The check that these tests rest on fails without the token."""
+
+    def build(body: Body, p):
+        zero, view = [body.integer(0)] * 2, body.view(p, *WIDE)
+        value, _ = body.load(view, zero)
+        body.store(view, zero, value)
+
+    assert "share byte 0 of parameter 0" in lost(function(build, POINTER))[0]
