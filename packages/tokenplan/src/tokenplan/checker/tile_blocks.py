@@ -88,7 +88,10 @@ class Execution:
             raise ExecutionError(f"{op.name} is not supported by the checker")
         if self.footprints_only and self._is_unknown(op):
             return [_UNKNOWN] * len(op.results)
-        return known(self, op)
+        try:
+            return known(self, op)
+        except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as wrong:
+            raise ExecutionError(f"{op.name}: {wrong}") from None
 
     def _is_unknown(self, op: Any) -> bool:
         """Whether the results are not calculated; ExecutionError where an effect depends on what

@@ -119,21 +119,25 @@ class _Reader:
     def loop(self, op: Operation, loops: tuple[str, ...]) -> Loop:
         variable, *_ = op.regions[0].arguments
         name = self.name("loop", variable)
-        low, high, step = (self.exact(op.operand(n)) for n in ("lower", "upper", "step"))
-        if op.attributes.get("unsigned") and not (self.is_natural(low) and self.is_natural(high)):
-            low = None
+        low, high, step = self.bounds(op)
         trips = MOST_TRIPS
-        if low and step and step.is_constant and step.constant > 0:
-            self.integers[variable] = Affine.variable(name, step.constant) + low
+        if low and step:
+            self.integers[variable] = Affine.variable(name, step) + low
             if high:
-                most = (high - low).bounds(self.ranges)[1]
-                trips = max(0, -(-most // step.constant))
+                trips = max(0, -(-(high - low).bounds(self.ranges)[1] // step))
             else:
                 self.assumptions.add(f"loop {name} has at most 2^20 iterations")
-        if not (low and high and (high - low).is_constant):
+        if not (low and high and step and (high - low).is_constant):
             self.may_be_empty.add(name)
         self.ranges[name] = (0, max(1, trips) - 1)
         return Loop(name, name, trips, 0, 1, self.nodes(op.regions[0], (*loops, name)), op.place)
+
+    def bounds(self, op: Operation) -> tuple[Affine | None, Affine | None, int]:
+        """Lower and upper, if they are known; the step, or 0."""
+        low, high, step = (self.exact(op.operand(n)) for n in ("lower", "upper", "step"))
+        if op.attributes.get("unsigned") and not (self.is_natural(low) and self.is_natural(high)):
+            low = None
+        return low, high, max(0, step.constant) if step and step.is_constant else 0
 
     def name(self, kind: str, value: Value) -> str:
         self.counts[kind] += 1
@@ -193,12 +197,12 @@ class _Reader:
 
     def forward(self, op: Operation) -> None:
         """A pointer or view into the parameters of all its operands, if they are all known."""
-        sources = [v for v in op.inputs if is_pointer(v.type) or _is_tensor(v.type)]
-        if len(op.results) != 1 or not sources:
+        sources = [value for value in op.inputs if _is_address(value)]
+        known = [self.owners[source] for source in sources if source in self.owners]
+        if len(op.results) != 1 or not known or len(known) < len(sources):
             return
-        owners, (result,) = [self.owners.get(source) for source in sources], op.results
-        known = [found for found in owners if found is not None]
-        if len(known) == len(owners) and (is_pointer(result.type) or _is_tensor(result.type)):
+        (result,) = op.results
+        if _is_address(result):
             self.owners[result] = frozenset().union(*known)
             tensor = self.tensor(op, result)
             if tensor is not None:
@@ -289,8 +293,10 @@ def _is_integer(kind: Type) -> bool:
     )  # fmt: skip
 
 
-def _is_tensor(kind: Type) -> bool:
-    return is_view(kind) or kind.kind == "tensor_view"
+def _is_address(value: Value) -> bool:
+    """Whether it is pointers or a view."""
+    kind = value.type
+    return is_pointer(kind) or is_view(kind) or kind.kind == "tensor_view"
 
 
 def _is_injective(kind: Type) -> bool | None:

@@ -12,6 +12,8 @@ from tokenplan.tile_ir.bytecode.errors import BytecodeError
 from tokenplan.tile_ir.bytecode.module import Block, Function, Operation, Value
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, TOKEN, Type, is_view
 
+MOST_ELEMENTS = 2**24
+"""Of a tile."""
 _INTEGERS = ("i8", "i16", "i32", "i64")
 
 
@@ -89,13 +91,17 @@ def _kinds(op: Operation) -> str | None:
         for value in op.operands[name]:
             if not _KINDS[kind](value.type):
                 return f"has {value.type} as {name}"
-    found = [value.type for value in op.results]
-    if results is not None and (
-        len(found) != len(results)
-        or not all(_KINDS[k](t) for k, t in zip(results, found, strict=True))
-    ):
-        return f"has the results {', '.join(map(str, found)) or 'none'}"
-    return None
+    found = _types(op.results)
+    if any(kind.kind == "tile" and prod(kind["shape"]) > MOST_ELEMENTS for kind in found):
+        return "has a tile of more than 2^24 elements"
+    return None if results is None else _results(found, results)
+
+
+def _results(found: Sequence[Type], expected: Sequence[str]) -> str | None:
+    fit = [_KINDS[name](kind) for name, kind in zip(expected, found, strict=False)]
+    if len(found) == len(expected) and all(fit):
+        return None
+    return f"has the results {', '.join(map(str, found)) or 'none'}"
 
 
 def _index(op: Operation) -> str | None:
