@@ -2,6 +2,7 @@
 
 from tokenplan.checker.checking import CheckOptions, Report, check_plan
 from tokenplan.checker.command import add_options, main, run
+from tokenplan.checker.concrete_sizes import checked_at_sizes
 from tokenplan.checker.conflicts import TileAccess
 from tokenplan.checker.errors import PlanFileError, TooBigError
 from tokenplan.checker.findings import Finding
@@ -19,6 +20,7 @@ __all__ = [
     "TooBigError",
     "add_options",
     "check_plan",
+    "checked_at_sizes",
     "main",
     "read_plan_file",
     "run",

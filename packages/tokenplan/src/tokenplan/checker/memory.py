@@ -292,7 +292,8 @@ def _parts(
 
 # -- tile blocks -----------------------------------------------------------------------------------
 
-_DYNAMIC = -(2**63)
+DYNAMIC = -(2**63)
+"""The extent or stride that is an operand."""
 NO_BYTES = np.zeros((0, 2), np.int64)
 
 
@@ -371,8 +372,8 @@ def runs_of_tile(run: Any, op: Any, view: _View) -> np.ndarray:
 def make_tensor(run: Any, op: Any) -> list[Any]:
     kind = op.results[0].type
     shapes, strides = iter(run.all(op, "shape")), iter(run.all(op, "strides"))
-    shape = tuple(int(next(shapes)) if n == _DYNAMIC else n for n in kind["shape"])
-    steps = tuple(int(next(strides)) if n == _DYNAMIC else n for n in kind["strides"])
+    shape = tuple(int(next(shapes)) if n == DYNAMIC else n for n in kind["shape"])
+    steps = tuple(int(next(strides)) if n == DYNAMIC else n for n in kind["strides"])
     return [_Tensor(int(run.value(op, "base")), shape, steps, run.dtype(kind["element"]))]
 
 

@@ -26,6 +26,7 @@ from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
 from tokenplan import neuroncore
 from tokenplan.analysis import analyse
+from tokenplan.checker import checked_at_sizes
 from tokenplan.cli.kernels import UsageError, Wanted
 from tokenplan.graph.token_graph import Claim, Join, Parallel, Pipeline, TokenGraph
 from tokenplan.neuroncore import AsyncPlan
@@ -146,7 +147,9 @@ def _bytecode(given: argparse.Namespace) -> int:
         data = Path(given.kernel).read_bytes()
     except OSError as wrong:
         raise UsageError(f"cannot read {given.kernel}: {wrong.strerror}") from None
-    text, new = explain_bytecode(data, given.may_alias, given.budget, given.compile)
+    text, new = explain_bytecode(
+        data, given.may_alias, given.budget, given.compile, checked_at_sizes
+    )
     if given.rewrite is not None:
         try:
             given.rewrite.write_bytes(new)

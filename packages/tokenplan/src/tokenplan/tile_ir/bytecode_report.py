@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
 from neuroncore.errors import LaunchError, Place
 from tokenplan.graph.token_graph import REMOVED
 from tokenplan.kernel.model import Mode
 from tokenplan.rules import BUDGET, says
 from tokenplan.tile_ir import bytecode, compiler
-from tokenplan.tile_ir.bytecode import Block, Module
-from tokenplan.tile_ir.concrete_sizes import checked_at_sizes
+from tokenplan.tile_ir.bytecode import Block, Function, Module
+from tokenplan.tile_ir.bytecode.verification import verify
 from tokenplan.tile_ir.function_model import FunctionModel, function_model
 from tokenplan.tile_ir.model import Order, Orders
 from tokenplan.tile_ir.orders import orders_of_kernel
@@ -34,23 +35,41 @@ def is_bytecode(path: Path) -> bool:
         return False
 
 
+class Checked(Protocol):
+    """What a check of a function found."""
+
+    @property
+    def lost(self) -> str:
+        """An order that no token has, or nothing."""
+
+    @property
+    def text(self) -> str:
+        """For the report."""
+
+
+Check = Callable[[Function, Sequence[tuple[str, str]]], Checked]
+
+
 def explain(
-    data: bytes, may_alias: Sequence[tuple[str, str]] = (), budget: int = BUDGET, target: str = ""
-) -> tuple[str, bytes]:
+    data: bytes, may_alias: Sequence[tuple[str, str]] = (), budget: int = BUDGET, target: str = "",
+    check: Check | None = None,
+) -> tuple[str, bytes]:  # fmt: skip
     """The report on a file, and the file with the tokens that it needs.
 
-    A function whose new tokens lose an order at concrete sizes is not changed. may_alias: pairs of
-    parameters (p0, p5 …) that may share bytes. target: compile both for it, count barriers and list
-    the compiler's remarks, where the compiler is installed.
+    may_alias: pairs of parameters (p0, p5 …) that may share bytes. target: compile both for it,
+    count barriers and list the compiler's remarks, where the compiler is installed. check: of each
+    function with its new tokens, such as `tokenplan.checker.checked_at_sizes`; one that loses an
+    order is not changed.
     """
     module, lines, functions, ids = bytecode.read(data), [], [], []
     for function in module.functions:
+        verify(function)
         found = function_model(function)
         orders = orders_of_kernel(found.kernel, found.grid, may_alias, budget, found.may_be_empty)
         new = rewritten(found, orders.kept)
-        checked = checked_at_sizes(new, may_alias)
-        functions.append(function if checked.lost else new)
-        lines += [*_function(found, orders), checked.text, ""]
+        checked = check(new, may_alias) if check else None
+        functions.append(function if checked and checked.lost else new)
+        lines += [*_function(found, orders), *([checked.text] if checked else []), ""]
         ids += [op.id for op in found.kernel.ops()]
     changed = replace(module, functions=tuple(functions))
     if target:

@@ -17,7 +17,7 @@ from neuroncore.program import Affine
 from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Mode, Node, Op, walk
 from tokenplan.tile_ir.bytecode import Block, BytecodeError, Function, Operation, Value
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, Type, is_view
-from tokenplan.tile_ir.bytecode.verification import is_pointer, verify
+from tokenplan.tile_ir.bytecode.verification import is_pointer
 from tokenplan.tile_ir.model import TARGET, Order
 from tokenplan.tile_ir.token_tracing import ACCESSES, traced
 
@@ -44,8 +44,7 @@ class FunctionModel:
 
 
 def function_model(function: Function) -> FunctionModel:
-    """The kernel of a function; BytecodeError names what is not supported in it."""
-    verify(function)
+    """The kernel of a verified function; BytecodeError names what is not supported in it."""
     reader = _Reader()
     for n, parameter in enumerate(function.body.arguments):
         if is_pointer(parameter.type):

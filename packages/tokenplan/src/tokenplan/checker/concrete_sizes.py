@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from tokenplan.checker import Execution, ExecutionError
-from tokenplan.tile_ir.bytecode import Function, Value
-from tokenplan.tile_ir.bytecode.types import DYNAMIC
-from tokenplan.tile_ir.bytecode.verification import is_pointer
+from tokenplan.checker.memory import DYNAMIC
+from tokenplan.checker.tile_blocks import Execution, ExecutionError
 
 MOST_STEPS = 20_000
 """Operations of one execution, at most."""
@@ -39,20 +38,20 @@ class Checked:
         return f"not checked at concrete sizes: {self.reason}"
 
 
-def checked_at_sizes(function: Function, may_alias: Sequence[tuple[str, str]] = ()) -> Checked:
+def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -> Checked:
     """Executes the function, with loops that have no iteration, too.
 
     Dynamic extents and strides are those of dense arrays: what the orders assume.
     """
     parameters = function.body.arguments
-    pointers = [n for n, value in enumerate(parameters) if is_pointer(value.type)]
+    pointers = [n for n, value in enumerate(parameters) if _is_pointer(value)]
     at = {f"p{n}": number for number, n in enumerate(pointers)}
     aliases = [(at[a], at[b]) for a, b in may_alias if a in at and b in at]
     arrays = [np.broadcast_to(np.uint8(0), (ARRAY_BYTES,))] * len(pointers)
     executed, reason = 0, ""
     for number, is_small, block in _SETTINGS:
         sizes = dict(_dimensions(function, is_small))
-        scalars = [sizes.get(value, number) for value in parameters if not is_pointer(value.type)]
+        scalars = [sizes.get(value, number) for value in parameters if not _is_pointer(value)]
         run = Execution(arrays, block, _DTYPES, most_steps=MOST_STEPS, footprints_only=True)
         try:
             lost = next(run.run(function, scalars).lost(aliases), None)
@@ -65,9 +64,13 @@ def checked_at_sizes(function: Function, may_alias: Sequence[tuple[str, str]] = 
     return Checked(executed, reason=reason)
 
 
-def _dimensions(function: Function, is_small: bool) -> Iterator[tuple[Value, int]]:
+def _is_pointer(parameter: Any) -> bool:
+    return parameter.type["element"].kind == "ptr"
+
+
+def _dimensions(function: Any, is_small: bool) -> Iterator[tuple[Any, int]]:
     """Extents and strides that are parameters."""
-    sources: dict[Value, Value] = {}
+    sources: dict[Any, Any] = {}
     for op in function.body.walk():
         if op.name in ("assume", "exti", "trunci"):
             (source,) = op.inputs
@@ -90,9 +93,9 @@ def _fitting(free: int, stride: int, strides: Sequence[int]) -> int:
 
 
 def _numbers(
-    operands: Sequence[Value], static: Sequence[int], values: Sequence[int],
-    sources: Mapping[Value, Value],
-) -> Iterator[tuple[Value, int]]:  # fmt: skip
+    operands: Sequence[Any], static: Sequence[int], values: Sequence[int],
+    sources: Mapping[Any, Any],
+) -> Iterator[tuple[Any, int]]:  # fmt: skip
     free = [value for value, known in zip(values, static, strict=True) if known == DYNAMIC]
     for operand, value in zip(operands, free, strict=True):
         yield sources.get(operand, operand), value

@@ -4,10 +4,10 @@ import pytest
 from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.bytecode_cases import POINTER, function
 
+from tokenplan.checker import checked_at_sizes
 from tokenplan.tile_ir import bytecode, bytecode_report, explain_bytecode
 from tokenplan.tile_ir.bytecode.building import I32
 from tokenplan.tile_ir.bytecode.types import DYNAMIC
-from tokenplan.tile_ir.concrete_sizes import checked_at_sizes
 from tokenplan.tile_ir.orders import Orders, orders_of_kernel
 
 
@@ -19,7 +19,7 @@ def without_orders(*arguments):
 def test_a_function_whose_new_tokens_lose_an_order_is_not_changed(monkeypatch):
     data = kernels.bytes_of(kernels.recurrence())
     monkeypatch.setattr(bytecode_report, "orders_of_kernel", without_orders)
-    text, new = explain_bytecode(data)
+    text, new = explain_bytecode(data, check=checked_at_sizes)
 
     assert bytecode.read(new) == bytecode.read(data)
     assert "not rewritten: at concrete sizes the checker finds that store_view_tko" in text
@@ -61,5 +61,5 @@ def test_what_the_checker_cannot_execute_is_reported():
         )
         body.load(body.view(p, (64, 64), (64, 1), (4, 64)), [body.integer(0)] * 2)
 
-    text, _ = explain_bytecode(function(build, POINTER))
+    text, _ = explain_bytecode(function(build, POINTER), check=checked_at_sizes)
     assert "not checked at concrete sizes: pow is not supported by the checker" in text
