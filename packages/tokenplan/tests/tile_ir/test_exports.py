@@ -10,9 +10,9 @@ from tokenplan.checker.tile_blocks import Execution
 from tokenplan.cli import main
 from tokenplan.tile_ir import Order, bytecode
 from tokenplan.tile_ir.bytecode_report import explain
+from tokenplan.tile_ir.emission import rewritten
 from tokenplan.tile_ir.function_model import function_model
 from tokenplan.tile_ir.orders import orders_of_kernel
-from tokenplan.tile_ir.token_rewriting import rewritten
 
 TRIPS = 3
 NAMES = ("even_odd", "two_stores", "disjoint_store", "recurrence")

@@ -41,7 +41,7 @@ class Checked:
 def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -> Checked:
     """Executes the function, with loops that have no iteration, too.
 
-    Dynamic extents and strides are those of dense arrays: what the orders assume.
+    Dynamic extents and strides describe dense arrays: what the orders assume.
     """
     parameters = function.body.arguments
     pointers = [n for n, value in enumerate(parameters) if _is_pointer(value)]

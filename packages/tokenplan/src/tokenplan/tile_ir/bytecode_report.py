@@ -15,10 +15,10 @@ from tokenplan.rules import BUDGET, says
 from tokenplan.tile_ir import bytecode, compiler
 from tokenplan.tile_ir.bytecode import Block, Function, Module
 from tokenplan.tile_ir.bytecode.verification import verify
+from tokenplan.tile_ir.emission import rewritten
 from tokenplan.tile_ir.function_model import FunctionModel, function_model
 from tokenplan.tile_ir.model import Order, Orders
 from tokenplan.tile_ir.orders import orders_of_kernel
-from tokenplan.tile_ir.token_rewriting import rewritten
 from tokenplan.tile_ir.token_tracing import ACCESSES
 
 MAGIC = bytecode.MAGIC

@@ -64,7 +64,7 @@ def orders_of_kernel(
 
 
 def fences(kernel: Kernel, grid: int) -> tuple[Join, ...]:
-    """What acquire and release order, whatever bytes are accessed."""
+    """The orders of acquire and release, which any bytes have."""
     ops = [(op, dict(op.details).get("order", "")) for op in kernel.ops()]
     found = []
     for (at, (one, before)), (late, (other, after)) in product(enumerate(ops), repeat=2):
@@ -87,7 +87,7 @@ def total_orders(kernel: Kernel, grid: int = 0) -> tuple[Order, ...]:
 
 @dataclass
 class _Search:
-    """Conflicts, and what it rests on that there are no others."""
+    """Conflicts, and the assumptions of the pairs without one."""
 
     kernel: Kernel
     grid: int

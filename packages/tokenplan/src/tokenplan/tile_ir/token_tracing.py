@@ -16,7 +16,7 @@ ACCESSES = {"load_view_tko": "view", "store_view_tko": "view", "load_ptr_tko": "
 
 
 def traced(body: Block, names: Mapping[Value, str]) -> tuple[Order, ...]:
-    """The order of each token that an access takes; `names` are those of `FunctionModel`."""
+    """The order of each token that an access takes; `names` as in `FunctionModel`."""
     tracer = _Tracer(names)
     tracer.block(body)
     return tuple(dict.fromkeys(tracer.found))
