@@ -162,6 +162,7 @@ def main(arguments: list[str]) -> None:
         return
     names = arguments
     peer = public(names)
+    assert compiled(WORKLOADS[0]).source  # imports happen here
     head, columns = (HEAD + " public: instructions, MiB |", 14) if peer else (HEAD, 13)
     print(head, "|---" * columns + "|", sep="\n")
     for workload in WORKLOADS:

@@ -141,6 +141,15 @@ def gpt_block(
     return x + 0.5 * h * (1 + np.tanh(0.7978845608 * (h + 0.044715 * h * h * h))) @ down
 
 
+def interleaved_rope(x: Any, cos: Any, sin: Any) -> Any:
+    a, b = x[..., 0::2], x[..., 1::2]
+    return np.reshape(np.stack([a * cos - b * sin, a * sin + b * cos], -1), x.shape)
+
+
+def last_axes_swapped(x: Any) -> Any:
+    return np.transpose(x, (0, 1, 3, 2))
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A function on arrays of these specs; bounds and least are (instructions, HBM MiB)."""
@@ -219,5 +228,12 @@ WORKLOADS = (
             "f32[128, 256]", *("f32[256]",) * 2, "f32[256, 768]", "f32[256, 256]",
             *("f32[256]",) * 2, "f32[256, 1024]", "f32[1024, 256]",
         ), (169, 3.579), (113, 3.254),
+    ),
+    Workload(
+        "interleaved rope", interleaved_rope,
+        ("f32[1024, 8, 128]", *("f32[1024, 1, 64]",) * 2), (88, 8.6), (80, 8.5),
+    ),
+    Workload(
+        "last axes swapped", last_axes_swapped, ("f32[4, 16, 128, 64]",), (96, 4.1), (88, 4.0)
     ),
 )  # fmt: skip

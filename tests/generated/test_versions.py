@@ -58,6 +58,10 @@ SMALL: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     ),
     "clip_loss": (generator.clip_loss, (*["f32[128, 64]"] * 2, "f32[]")),
     "groupnorm": (generator.groupnorm, ("f32[2, 64, 4, 5]", *["f32[64]"] * 2)),
+    "interleaved_rope": (
+        generator.interleaved_rope, ("f32[130, 3, 8]", *["f32[130, 1, 4]"] * 2)
+    ),
+    "last_axes_swapped": (generator.last_axes_swapped, ("f32[2, 3, 40, 20]",)),
     "adamw": (generator.adamw, ("f32[130, 70]",) * 4),
     "gpt_block": (
         generator.gpt_block,
