@@ -125,6 +125,6 @@ class _Launch(threading.local):
 def _recorders() -> list[Recorder]:
     """What receives the launch that begins, by core."""
     launch = running("a recorder")
-    if launch.cores == 1:
+    if launch.cores == 1 or launch.body is None:
         return [Recorder(for_time=True)]
     return [CoreRecorder(launch.body, number, True) for number in range(launch.cores)]

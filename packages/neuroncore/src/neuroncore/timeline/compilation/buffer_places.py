@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from neuroncore.enums import MemorySpace
 from neuroncore.machine.core import NeuronCore
@@ -21,10 +21,9 @@ from neuroncore.program import (
 from neuroncore.timeline.compilation.loop_transformations import allocates, written
 
 
+@dataclass(frozen=True, slots=True)
 class PingPong(Allocate):
     """An allocation of one of two places."""
-
-    __slots__ = ()
 
 
 def privatized(program: Program, core: NeuronCore) -> Program:

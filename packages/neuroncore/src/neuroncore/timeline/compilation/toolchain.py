@@ -154,7 +154,8 @@ def _beside(fill: Call, load: Call, buffers: Mapping[str, Buffer]) -> Iterator[C
         return
     for at, count in ((0, first), (first + over.shape[-1], columns - first - over.shape[-1])):
         if count:
-            yield replace(fill, operands=fill.operands | {"dst": _columns(filled, at, count)})
+            part = {**fill.operands, "dst": _columns(filled, at, count)}
+            yield replace(fill, operands=part)
 
 
 def _columns(access: Access, first: int, count: int) -> Access:
