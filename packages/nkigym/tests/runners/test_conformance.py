@@ -12,6 +12,7 @@ from packages.nkigym.tests.loop_functions import SMALL
 
 from neuroncore.program import execute_program
 from nkigen_lite import compile
+from nkigym.analysis.rounding import far
 from nkigym.baseline import baseline_kernel
 from nkigym.runners import Interpreter, Neuron, case_of
 
@@ -36,6 +37,11 @@ def by_generator(case, root, function, specs, tmp_path):
 
 
 def by_interpreter(case, root, function, specs, tmp_path):
+    """The interpreter's values against those of NumPy in float64."""
+    results = function(*(array.astype(np.float64) for array in case.inputs))
+    exact = results if isinstance(results, tuple) else (results,)
+    for got, want in zip(case.expected, exact, strict=True):
+        assert not far(got, np.asarray(want), case.relative, ulps=3 / 2).any()
     found = []
     Interpreter().measure([case], found.append)
     return found

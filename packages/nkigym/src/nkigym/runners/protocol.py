@@ -9,26 +9,25 @@ from typing import Any, Protocol
 import numpy as np
 
 from neuroncore.program import Program, execute_program
-from nki_dtypes import finfo, resolve
+from nki_dtypes import resolve
+from nkigym.analysis.rounding import far, relative_rounding
 
 SEED = 7
-ULPS = 64
-"""Allowed difference in units of the output format's precision at the largest expected value; sums
-of a device may be in another order.
-"""
-LEAST = 1e-5
-"""The same of float32, relative to the largest expected value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A candidate, its arguments, what each output has to be; `key` names it in reports."""
+    """A candidate, its arguments, what each output has to be; `key` names it in reports.
+
+    `relative` is the rounding inside the reference, as `nkigym.analysis.rounding` bounds it.
+    """
 
     key: str
     program: Program
     inputs: tuple[np.ndarray, ...]
     expected: tuple[np.ndarray, ...]
     predicted_ns: float
+    relative: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,9 @@ def case_of(key: str, root: Program, program: Program, predicted_ns: float) -> C
     random = np.random.default_rng(SEED)
     inputs = tuple(_values(random, p.shape, p.dtype.storage) for p in root.parameters)
     outputs = execute_program(root, [array.copy() for array in inputs])
-    return Case(key, program, inputs, tuple(map(np.asarray, outputs)), predicted_ns)
+    return Case(
+        key, program, inputs, tuple(map(np.asarray, outputs)), predicted_ns, relative_rounding(root)
+    )
 
 
 def _values(random: np.random.Generator, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
@@ -95,8 +96,11 @@ def wrong_output(case: Case, outputs: Sequence[Any]) -> str | None:
                 f"output {number} is {array.dtype.name}{list(array.shape)}, "
                 f"expected {want.dtype.name}{list(want.shape)}"
             )
-        if far := _difference(array, want):
-            return f"output {number} {far}"
+        wrong = far(array, want, case.relative, ulps=1)
+        if wrong.any():
+            at = list(map(int, np.argwhere(wrong)[0]))
+            what = f"{int(wrong.sum()):,} of {wrong.size:,} elements, first at {at}"
+            return f"output {number} differs in {what}"
     return None
 
 
@@ -105,20 +109,3 @@ def viewed(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     is_opaque = array.dtype in (np.int8, np.uint8) or array.dtype.kind == "V"
     is_fp8 = dtype.itemsize == 1 and resolve(dtype).name.startswith("float8")
     return array.view(dtype) if is_opaque and is_fp8 and array.dtype.itemsize == 1 else array
-
-
-def _difference(got: np.ndarray, want: np.ndarray) -> str | None:
-    """Where values differ by more than rounding and the order of sums explain."""
-    if np.issubdtype(want.dtype, np.integer) or want.dtype == np.bool_:
-        wrong = got != want
-    else:
-        a, b = got.astype(np.float64), want.astype(np.float64)
-        scale = np.max(np.abs(b), initial=0.0, where=np.isfinite(b))
-        limit = max(ULPS * finfo(want.dtype).eps, LEAST) * scale
-        with np.errstate(invalid="ignore"):
-            near = np.abs(a - b) <= limit
-        wrong = ~near & ~((a == b) | (np.isnan(a) & np.isnan(b)))
-    if not wrong.any():
-        return None
-    at = tuple(map(int, np.argwhere(wrong)[0]))
-    return f"differs in {int(wrong.sum()):,} of {wrong.size:,} elements, first at {list(at)}"

@@ -25,8 +25,8 @@ from neuroncore.program import (
     parse_program,
     print_program,
 )
-from nki_dtypes import finfo
 from nkigym.analysis.outputs import written_parameters
+from nkigym.analysis.rounding import far, relative_rounding
 from nkigym.checker import check_kernels, check_same, check_step
 from nkigym.search import RejectedStepError, ScheduleError
 from nkigym.spaces import TileSpace
@@ -86,10 +86,6 @@ def verify_winner(
     ))  # fmt: skip
 
 
-PRECISION = 64
-"""Units of a format's precision by which a kernel may differ from its function in float64."""
-
-
 def _computes(root: Program, function: Callable[..., Any]) -> Check:
     """The kernel to begin with against the function, which NumPy executes in float64."""
     inputs, found = in_domain(root, SEED)
@@ -100,14 +96,15 @@ def _computes(root: Program, function: Callable[..., Any]) -> Check:
         except Exception as wrong:  # it takes arrays of the generator, or none of float64
             return Check("function", None, f"NumPy cannot execute it: {wrong}")
     wanted = results if isinstance(results, tuple) else (results,)
-    for number, (got, want) in enumerate(zip(found, wanted, strict=False)):
-        exact = np.asarray(want, np.float64)
-        scale = np.max(np.abs(exact), initial=0.0, where=np.isfinite(exact))
-        coarsest = max(finfo(a.dtype).eps for a in (got, *inputs) if a.dtype.kind not in "iub")
-        limit = PRECISION * coarsest * scale
-        if not np.allclose(got.astype(np.float64), exact, 0, limit, equal_nan=True):
+    if len(wanted) != len(root.results):
+        what = f"{len(root.results)} outputs, {len(wanted)} of the function"
+        return Check("function", False, what)
+    relative = relative_rounding(root)
+    for number, (got, want) in enumerate(zip(found, wanted, strict=False)):  # arguments are behind
+        exact = np.asarray(want)
+        if got.shape != exact.shape or far(got, exact, relative, ulps=3 / 2).any():
             return Check("function", False, f"output {number} is not that of the function")
-    said = f"{len(wanted)} outputs within {PRECISION} units of precision of NumPy in float64"
+    said = f"{len(wanted)} outputs of NumPy in float64, to {relative:.0e} and one rounding"
     return Check("function", True, said)
 
 
