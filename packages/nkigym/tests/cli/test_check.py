@@ -70,6 +70,29 @@ def test_the_certificate_of_a_step(tmp_path, capsys):
     assert "overlap at {'row': 1}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("change", "code", "what"),
+    [
+        (lambda data: data["claims"].clear(), 1, "the claims are not those that the step needs"),
+        (lambda data: data["claims"].pop(), 1, "the claims are not those that the step needs"),
+        (lambda data: data.update(claims=[], step={"transform": "nonsense", "at": [0]}), 1,
+         "unknown transform nonsense"),
+        (lambda data: data.update(step={"transform": "join"}), 1, "needs a transform"),
+        (lambda data: data.pop("program"), 2, "not a certificate of a step: no program"),
+    ],
+)  # fmt: skip
+def test_a_certificate_is_of_its_step_and_program(change, code, what, tmp_path, capsys):
+    start = baseline_kernel(lambda a, b: a * b, "f32[512, 512]", "f32[512, 512]")
+    cut = apply(start, TransformStep("distribute", (1,), (("cut", 4),)))
+    data = certify(cut, TransformStep("join", (3,))).to_json()
+    change(data)
+    path = tmp_path / "step.json"
+    path.write_text(json.dumps(data))
+
+    assert exit_code("check", str(path)) == code
+    assert what in "".join(capsys.readouterr())
+
+
 def test_a_program_and_its_source_are_compared_with_the_function(tuned, tmp_path, capsys):
     program, source = tmp_path / "p.txt", tmp_path / "k.py"
     program.write_text(str(tuned.program))

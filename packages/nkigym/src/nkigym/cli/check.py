@@ -11,9 +11,10 @@ from typing import Any
 from neuroncore.commands.parser import add_specs, add_target
 from neuroncore.documents import parse_json
 from neuroncore.errors import KernelError, LaunchError
-from neuroncore.program import Program
+from neuroncore.program import Program, parse_program
 from nkigym.checker import CertificateFileError, check_kernels, check_step, read_certificate
 from nkigym.tiles import TileProgram
+from nkigym.transforms import TransformError, TransformStep, certify
 from nkigym.tuning.loading import load_kernel
 from nkigym.tuning.task import TuningTask, problem, tuning_task
 from nkigym.tuning.verification import VerificationError
@@ -49,11 +50,23 @@ def _checked(given: argparse.Namespace) -> tuple[list[str], list[str]]:
         found = read_certificate(Path(given.file).read_text("utf-8")).findings()
         return list(map(str, found)), ["every claim about the tiles of the program holds"]
     if isinstance(data, Mapping):
-        found = check_step(data)
-        return list(map(str, found)), [f"{len(data['claims'])} claims hold in all iterations"]
+        found = [*map(str, check_step(data)), *_other_claims(data)]
+        return found, [f"{len(data['claims'])} claims hold in all iterations"]
     if data is not None:
         return _schedule(given, data)
     return _kernel(given)
+
+
+def _other_claims(data: Mapping[str, Any]) -> list[str]:
+    """Whether the claims are not those that the step needs in the program of the certificate."""
+    if not isinstance(data.get("program"), str) or "step" not in data:
+        raise CertificateFileError("not a certificate of a step: no program, or no step")
+    try:
+        made = certify(parse_program(data["program"]), TransformStep.from_json(data["step"]))
+    except TransformError as wrong:
+        return [f"the step is not one of the program: {wrong}"]
+    same = json.loads(json.dumps(made.to_json()["claims"])) == data["claims"]
+    return [] if same else ["the claims are not those that the step needs"]
 
 
 def _json(file: Path) -> Any:

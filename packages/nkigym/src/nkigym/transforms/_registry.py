@@ -9,7 +9,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from neuroncore.program import Access, Allocate, Call, Loop, Program
+from neuroncore.program import Access, Allocate, Call, Loop, Program, print_program
 from nkigym.analysis.accesses import CallAccess
 from nkigym.analysis.claims import StepResult
 from nkigym.analysis.disjointness import Disjoint
@@ -77,19 +77,22 @@ def replay(program: Program, schedule: Iterable[TransformStep]) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class StepCertificate:
-    """A step and the claims that make it legal: pairs of accesses that never meet."""
+    """A step of a program and the claims that make it legal: pairs of accesses that never meet."""
 
+    program: Program
     step: TransformStep
     claims: tuple[Disjoint, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; offsets, shapes and strides count elements."""
-        return {"step": self.step.to_json(), "claims": [_claim(c) for c in self.claims]}
+        claims = [_claim(c) for c in self.claims]
+        program = print_program(self.program)
+        return {"program": program, "step": self.step.to_json(), "claims": claims}
 
 
 def certify(program: Program, step: TransformStep) -> StepCertificate:
     """The certificate of a step. Raises TransformError where the step is not shown to be legal."""
-    return StepCertificate(step, take(program, step).claims)
+    return StepCertificate(program, step, take(program, step).claims)
 
 
 def _claim(claim: Disjoint) -> dict[str, Any]:
