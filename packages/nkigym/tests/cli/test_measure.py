@@ -1,5 +1,6 @@
 """`nkigym measure`: the fastest schedules of a store by each runner."""
 
+import contextlib
 import json
 from statistics import median
 
@@ -8,6 +9,8 @@ from packages.nkigym.tests import tuning_kernels
 
 from nkigym import tune
 from nkigym.cli import main
+from nkigym.runners import Interpreter, Measurement
+from nkigym.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +76,29 @@ def test_values_are_compared_here(store, capsys):
 def test_an_absent_device_names_what_is_missing(store, capsys):
     assert main(["measure", store, "--runner", "neuron"]) == 1
     assert "the package nki is not installed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("time", ["100", "x", "0s"])
+def test_the_limit_of_a_compilation_has_a_unit(time, store, capsys):
+    with pytest.raises(SystemExit):
+        main(["measure", store, "--compile-time", time])
+    assert f"{time!r} is not a time, such as 90s or 2min" in capsys.readouterr().err
+
+
+def test_a_run_that_ends_early_has_stored_what_it_has_measured(store, monkeypatch):
+    watched = []
+
+    def second_fails(self, case):
+        watched.append(case.key)
+        if len(watched) == 2:
+            raise KeyboardInterrupt
+        return Measurement(case.key, "ok")
+
+    monkeypatch.setattr(Interpreter, "_measure", second_fails)
+    with contextlib.suppress(KeyboardInterrupt, SystemExit):
+        main(["measure", store, "--runner", "interpreter"])
+
+    with Store(store, create=False) as opened:
+        (problem,) = opened.problems()
+        run = opened.runs(problem.key)[-1]
+    assert [row["key"] for row in run["measurements"]] == watched[:1]

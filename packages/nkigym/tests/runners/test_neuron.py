@@ -91,6 +91,10 @@ def test_no_vendor_module_is_imported_here(runner):
         ("wrong values", "wrong", "output 1 differs in 1 of 8,192 elements, first at [127, 63]"),
         ("wrong dtype", "wrong", "output 0 is float16[128, 64], expected float32[128, 64]"),
         ("too few outputs", "wrong", "1 outputs, expected 2"),
+        ("no times", "error", "the runtime reports the times [] ns"),
+        ("not times", "error", "the runtime reports the times [10000.0, nan] ns"),
+        ("negative times", "error", "the runtime reports the times [-1000000.0] ns"),
+        ("zeros", "error", "the runtime reports the times [0.0] ns"),
     ],
 )
 def test_a_fault_is_a_result_with_its_reason(fault, status, what, runner, monkeypatch):

@@ -204,3 +204,11 @@ def duration(text: str) -> float | None:
     """The seconds of a text such as `90s`, `1.5min` or `200ms`; None for another text."""
     found = _TIME.fullmatch(text)
     return None if found is None else float(found[1]) * _SECONDS[found[2]]
+
+
+def seconds(text: str) -> float:
+    """The seconds of an option such as `90s`, for argparse; 0 is not a time."""
+    found = duration(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 90s or 2min")
+    return found

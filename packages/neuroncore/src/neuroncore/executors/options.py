@@ -9,7 +9,7 @@ import sys
 from math import inf
 from pathlib import Path
 
-from neuroncore.commands.parser import duration
+from neuroncore.commands.parser import seconds
 from neuroncore.executors import (
     LOCAL,
     Executor,
@@ -30,7 +30,7 @@ def add_executor(parser: argparse.ArgumentParser, note: str = "") -> None:
         help=f"so many at a time, each in a process (default: 1){note}")  # fmt: skip
     add("--ray", metavar="ADDRESS",
         help="on workers of the Ray cluster at HOST:PORT, or of a local one (local)")  # fmt: skip
-    add("--job-time", type=_seconds, default=inf, metavar="TIME", help="the limit of each job")
+    add("--job-time", type=seconds, default=inf, metavar="TIME", help="the limit of each job")
     add("--job-memory", type=_num_bytes, default=inf, metavar="SIZE",
         help="the limit of each job beyond what its worker needs, such as 512M or 2G")  # fmt: skip
 
@@ -57,13 +57,6 @@ def executor_of(
 def limits_of(given: argparse.Namespace) -> Limits:
     """The limits of each job."""
     return Limits(given.job_time, given.job_memory)
-
-
-def _seconds(text: str) -> float:
-    seconds = duration(text)
-    if not seconds:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 90s or 2min")
-    return seconds
 
 
 def _num_bytes(text: str) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from neuroncore.commands.parser import at_least
+from neuroncore.commands.parser import at_least, seconds
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, emit
@@ -25,8 +25,7 @@ from neuroncore.timeline import (
     read_constants,
 )
 from nkigym.cli.writing import MARK, check_place, write_kernel
-from nkigym.runners import Interpreter, Measurement, Neuron, Runner, Timeline, case_of
-from nkigym.search import parse_budget
+from nkigym.runners import Case, Interpreter, Measurement, Neuron, Runner, Timeline, case_of
 from nkigym.store import Problem, Store, Stored
 from nkigym.tuning import Check
 from nkigym.tuning.schedule_steps import schedule_section
@@ -130,7 +129,7 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     add("--jobs", type=at_least(1), default=1, metavar="N", help="compilations at a time")
     add("--artefacts", type=Path, default=Path("artefacts"), metavar="FOLDER",
         help="what was compiled, by content (default: artefacts)")  # fmt: skip
-    add("--compile-time", type=_budget_seconds, default=600.0, metavar="TIME",
+    add("--compile-time", type=seconds, default=600.0, metavar="TIME",
         help="the limit of each compilation (default: 10min)")  # fmt: skip
     add("--constants", metavar="FILE",
         help="timeline: of the model, as --fit and nki-run write them")  # fmt: skip
@@ -154,16 +153,30 @@ def measure(given: argparse.Namespace) -> int:
         for n, each in enumerate(found, 1)
     ]
     runner = _RUNNERS[given.runner](given, chosen.target)
-    measured: list[Measurement] = []
-    runner.measure(cases, measured.append)
-    measured.sort(key=lambda each: (inf if each.p50_ns is None else each.p50_ns, each.key))
     with Store(given.store) as store:
-        rows = [_row(runner.name, each) for each in measured]
-        store.add_run(chosen, {"runner": runner.name, "measurements": rows})
+        measured = _stored(runner, cases, store, chosen)
+    rows = [_row(runner.name, each) for each in measured]
     print(json.dumps(rows) if given.output_format == "json" else _measured(runner, measured))
     if given.fit is not None:
         _fit(given.fit, chosen.target, {case.key: case.program for case in cases}, measured)
     return 0 if all(each.status == "ok" for each in measured) else 1
+
+
+def _stored(
+    runner: Runner, cases: Sequence[Case], store: Store, problem: Problem
+) -> list[Measurement]:
+    """The measurements, the fastest first, all of them in the store as soon as they are made."""
+    measured: list[Measurement] = []
+    number = store.add_run(problem, {"runner": runner.name, "measurements": []})
+
+    def watch(found: Measurement) -> None:
+        measured.append(found)
+        measured.sort(key=lambda each: (inf if each.p50_ns is None else each.p50_ns, each.key))
+        rows = [_row(runner.name, each) for each in measured]
+        store.replace_run(number, {"runner": runner.name, "measurements": rows})
+
+    runner.measure(cases, watch)
+    return measured
 
 
 _RUNNERS: Mapping[str, Callable[[argparse.Namespace, str], Runner]] = {
@@ -195,10 +208,6 @@ def _fit(
         f"nkigym: estimates are off by {expm1(before):.1%} in the median, with the constants of "
         f"{file} by {expm1(after):.1%}\n"
     )
-
-
-def _budget_seconds(text: str) -> float:
-    return parse_budget(text).seconds
 
 
 def _row(runner: str, found: Measurement) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -204,6 +205,10 @@ class _Run:
             self._report(_failure(event, "execution"))
         elif isinstance(event, Finished):
             outputs, times_ns = event.value
+            if not times_ns or not all(0 < ns < inf for ns in times_ns):
+                what = f"execution: the runtime reports the times {times_ns[:3]} ns"
+                self._report(Measurement(event.key, "error", what))
+                return
             found = Measurement(
                 event.key, "ok", p50_ns=float(np.percentile(times_ns, 50)),
                 p99_ns=float(np.percentile(times_ns, 99)), times_ns=tuple(times_ns),

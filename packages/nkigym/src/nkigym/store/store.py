@@ -131,12 +131,21 @@ class Store:
             made.execute("INSERT OR IGNORE INTO problems VALUES (?, ?, ?, ?, ?, ?)", about)
             made.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def add_run(self, problem: Problem, report: Mapping[str, Any]) -> None:
-        """What a search has done."""
+    def add_run(self, problem: Problem, report: Mapping[str, Any]) -> int:
+        """What a search has done; the number of the report."""
         with self._transaction() as made:
-            made.execute(
+            added = made.execute(
                 "INSERT INTO runs (problem, report) VALUES (?, ?)",
                 (problem.key, json.dumps(report)),
+            )
+        assert added.lastrowid is not None
+        return added.lastrowid
+
+    def replace_run(self, number: int, report: Mapping[str, Any]) -> None:
+        """A report that goes on."""
+        with self._transaction() as made:
+            made.execute(
+                "UPDATE runs SET report = ? WHERE number = ?", (json.dumps(report), number)
             )
 
     @contextmanager
@@ -261,7 +270,7 @@ class ResultSink(Protocol):
 
     def add(self, problem: Problem, results: Iterable[Result] = ()) -> None: ...
 
-    def add_run(self, problem: Problem, report: Mapping[str, Any]) -> None: ...
+    def add_run(self, problem: Problem, report: Mapping[str, Any]) -> object: ...
 
 
 @dataclass(slots=True)

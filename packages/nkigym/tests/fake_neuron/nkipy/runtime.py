@@ -40,7 +40,7 @@ class BaremetalExecutor:
 
     def benchmark(self, kernel, *inputs, warmup_iterations, benchmark_iterations):
         times = [0.010] * (benchmark_iterations - 1) + [0.5]
-        return SimpleNamespace(durations_ms=times)
+        return SimpleNamespace(durations_ms=TIMES.get(FAULT, times))
 
 
 def _executed(kernel, inputs):
@@ -66,6 +66,7 @@ def _of_bytes(outputs):
     return [output.view(np.int8) for output in outputs]
 
 
+TIMES = {"no times": [], "not times": [0.01, np.nan], "negative times": [-1.0], "zeros": [0.0]}
 FAULTS = {
     "wrong values": _changed,
     "wrong dtype": lambda outputs: [output.astype(np.float16) for output in outputs],
