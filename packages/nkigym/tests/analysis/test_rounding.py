@@ -1,4 +1,4 @@
-"""Outputs that only rounding can explain pass; those of another function do not, in any dtype."""
+"""Differences that rounding explains are accepted, values of another function are not."""
 
 import numpy as np
 import pytest

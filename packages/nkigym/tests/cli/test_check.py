@@ -73,8 +73,8 @@ def test_the_certificate_of_a_step(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "code", "what"),
     [
-        (lambda data: data["claims"].clear(), 1, "the claims are not those that the step needs"),
-        (lambda data: data["claims"].pop(), 1, "the claims are not those that the step needs"),
+        (lambda data: data["claims"].clear(), 1, "the step needs other claims"),
+        (lambda data: data["claims"].pop(), 1, "the step needs other claims"),
         (lambda data: data.update(claims=[], step={"transform": "nonsense", "at": [0]}), 1,
          "unknown transform nonsense"),
         (lambda data: data.update(step={"transform": "join"}), 1, "needs a transform"),

@@ -37,7 +37,7 @@ def by_generator(case, root, function, specs, tmp_path):
 
 
 def by_interpreter(case, root, function, specs, tmp_path):
-    """The interpreter's values against those of NumPy in float64."""
+    """The interpreter against NumPy in float64."""
     results = function(*(array.astype(np.float64) for array in case.inputs))
     exact = results if isinstance(results, tuple) else (results,)
     for got, want in zip(case.expected, exact, strict=True):

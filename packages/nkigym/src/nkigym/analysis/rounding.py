@@ -1,4 +1,4 @@
-"""How far an output may be from its reference when both are right.
+"""Bounds of the difference between an output and its reference where both are right.
 
 Instructions compute in float32 and round once to the dtype of what they write. An element y of a
 kernel and its reference r, which may be exact or rounded itself, then satisfy
@@ -9,7 +9,7 @@ kernel and its reference r, which may be exact or rounded itself, then satisfy
   is rounded by half a unit, and a constant that NumPy rounds to float16 is off by up to one;
   `ulp` is of the dtype of the output at that element;
 - 64 · 2^-23 is for the roundings of float32: 128 half units, of sums in another order and of
-  functions, relative to the terms, which the largest element stands for;
+  functions, relative to the terms, which the largest element represents;
 - n is the number of buffers of floats narrower than float32 in which an instruction rounds what it
   computes, less one for each such result, and u half a unit of the coarsest of these: a value
   beside a tie rounds to another neighbour, once in each buffer. Copies in one dtype do not round.

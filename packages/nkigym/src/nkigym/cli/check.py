@@ -58,7 +58,7 @@ def _checked(given: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _other_claims(data: Mapping[str, Any]) -> list[str]:
-    """Whether the claims are not those that the step needs in the program of the certificate."""
+    """Whether the step needs other claims in the program of the certificate."""
     if not isinstance(data.get("program"), str) or "step" not in data:
         raise CertificateFileError("not a certificate of a step: no program, or no step")
     try:
@@ -66,7 +66,7 @@ def _other_claims(data: Mapping[str, Any]) -> list[str]:
     except TransformError as wrong:
         return [f"the step is not one of the program: {wrong}"]
     same = json.loads(json.dumps(made.to_json()["claims"])) == data["claims"]
-    return [] if same else ["the claims are not those that the step needs"]
+    return [] if same else ["the step needs other claims"]
 
 
 def _json(file: Path) -> Any:
