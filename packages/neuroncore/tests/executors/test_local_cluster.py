@@ -3,6 +3,7 @@
 import os
 import signal
 import tempfile
+import time
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from packages.neuroncore.tests.executor_jobs import JOBS
 from packages.neuroncore.tests.processes import descendants, listening
 
-from neuroncore.executors import Finished, Job, ray_cluster
+from neuroncore.executors import ExecutorLostError, Finished, Job, ray_cluster
 from neuroncore.executors.ray_actors import short_folder
 
 LOOPBACK = {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
@@ -86,3 +87,14 @@ def test_ctrl_c_while_a_cluster_starts_comes_once_it_can_be_ended(monkeypatch):
         done.append("started")
 
     assert done == ["connected"]
+
+
+def test_a_cluster_whose_head_is_lost_while_it_starts_ends_the_run(run_folder, monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.setattr("neuroncore.executors.ray_actors.START_S", 0.05)
+    monkeypatch.setattr(
+        "neuroncore.executors.ray_actors._Cluster._connected", lambda *_: time.sleep(600)
+    )
+
+    with pytest.raises(ExecutorLostError, match=r"has not started within 0\.05 s"):
+        ray_cluster("local", 1, folder=run_folder).__enter__()

@@ -6,6 +6,7 @@ ports are on the loopback address, behind a token; its usage statistics are off.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -14,12 +15,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from secrets import token_hex
 from typing import Any, NamedTuple, TextIO
 
@@ -44,6 +45,8 @@ LONGEST_FOLDER = 40
 """Characters of a session folder's parent: a socket's path in it has at most 107."""
 ANSWER_S = 5.0
 """How long the head of a cluster may take to accept a connection."""
+START_S = 90.0
+"""How long a cluster may take to start, or to connect to."""
 CHECK_S = 1.0
 """How often that is tried during a run."""
 
@@ -97,10 +100,18 @@ _HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _HTTP2_SETTINGS + byte
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt at the end: Ray crashes where its calls are interrupted."""
+    """Ctrl-C raises KeyboardInterrupt at the end: Ray crashes where its calls are interrupted. A
+    second one does at once.
+    """
     seen: list[int] = []
+
+    def interrupt(number: int, *_: object) -> None:
+        seen.append(number)
+        if len(seen) > 1:
+            raise KeyboardInterrupt
+
     is_main = threading.current_thread() is threading.main_thread()
-    before = is_main and signal.signal(signal.SIGINT, lambda number, _: seen.append(number))
+    before = is_main and signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
@@ -108,6 +119,29 @@ def _uninterrupted() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
     if seen:
         raise KeyboardInterrupt
+
+
+def _started(connect: Callable[[], Any]) -> Any:
+    """What a call returns that waits forever where the head is lost meanwhile.
+
+    Raises ExecutorLostError after START_S.
+    """
+    results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            results.put((connect(), None))
+        except BaseException as wrong:
+            results.put((None, wrong))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        found, wrong = results.get(timeout=START_S)
+    except Empty:
+        raise ExecutorLostError(f"the cluster has not started within {START_S:g} s") from None
+    if wrong is not None:
+        raise wrong
+    return found
 
 
 class _Actor(NamedTuple):
@@ -129,7 +163,7 @@ class _Cluster:
 
     def open(self, jobs: int) -> None:
         with _uninterrupted():
-            self._ray = self._connected(jobs)
+            self._ray = _started(lambda: self._connected(jobs))
 
     def start(self, number: int) -> _Actor:
         ray = self._ray
@@ -142,6 +176,7 @@ class _Cluster:
             raise ExecutorError("this process is connected to a Ray cluster already")
         self._environment = dict(os.environ)
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        logging.getLogger("ray").setLevel(logging.ERROR)
         common = {"log_to_driver": False, "configure_logging": False}
         if self._head is not None:
             ray = import_module("ray")
