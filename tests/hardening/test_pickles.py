@@ -14,6 +14,7 @@ LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "mars
 FILTERED = {
     ("neuroncore/executors/messages.py", "Unpickler"): "admits records of the project alone",
     ("neuroncore/executors/pool_worker.py", "recv"): "the worker reads its parent's jobs",
+    ("neuroncore/executors/ray_actors.py", "recv"): "compares bytes of a socket",
     ("neuroncore/machine/captured_state.py", "dumps"): "compares, and loads nothing",
 }
 """Where a name of a loader may be used, and why no user's code reaches it."""
