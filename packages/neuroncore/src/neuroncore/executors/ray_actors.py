@@ -121,8 +121,9 @@ def _uninterrupted() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _started(connect: Callable[[], Any]) -> Any:
-    """What a call returns that waits forever where the head is lost meanwhile.
+def _started(connect: Callable[[], Any], ended: threading.Event) -> Any:
+    """What a call returns that waits forever where the head is lost meanwhile. Its thread goes on
+    until the end: the system ends Ray's processes with the thread that has started them.
 
     Raises ExecutorLostError after START_S.
     """
@@ -133,6 +134,7 @@ def _started(connect: Callable[[], Any]) -> Any:
             results.put((connect(), None))
         except BaseException as wrong:
             results.put((None, wrong))
+        ended.wait()
 
     threading.Thread(target=run, daemon=True).start()
     try:
@@ -158,12 +160,13 @@ class _Cluster:
         self._head, self._preload, self._folder = head, preload, folder
         self._made: Path | None = None
         self._token: TextIO | None = None
+        self._ended = threading.Event()
         self._ray: Any = None
         self._next_check = 0.0
 
     def open(self, jobs: int) -> None:
         with _uninterrupted():
-            self._ray = _started(lambda: self._connected(jobs))
+            self._ray = _started(lambda: self._connected(jobs), self._ended)
 
     def start(self, number: int) -> _Actor:
         ray = self._ray
@@ -245,6 +248,7 @@ class _Cluster:
     def close(self) -> None:
         with _uninterrupted():
             self._close()
+        self._ended.set()
 
     def _close(self) -> None:
         if self._ray is not None:
