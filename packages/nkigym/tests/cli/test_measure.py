@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -102,3 +103,23 @@ def test_a_run_that_ends_early_has_stored_what_it_has_measured(store, monkeypatc
         (problem,) = opened.problems()
         run = opened.runs(problem.key)[-1]
     assert [row["key"] for row in run["measurements"]] == watched[:1]
+
+
+def test_the_steps_of_docs_device_with_stand_ins(store, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "fake_neuron"))
+    (tmp_path / "neuron0").touch()
+    words = (
+        "measure", store, "--runner", "neuron", "--number", "2", "--compile-time", "1min",
+        "--devices", str(tmp_path), "--artefacts", str(tmp_path / "artefacts"),
+    )  # fmt: skip
+
+    assert main(words) == 0
+    first = capsys.readouterr().out
+    assert main(words) == 0
+    again = capsys.readouterr().out
+
+    assert first.count("  ok") == again.count("  ok") == 2
+    assert "2 compiled in" in first and "compiled in" not in again
+    monkeypatch.setenv("FAKE_NEURON", "wrong values")
+    assert main(words) == 1
+    assert capsys.readouterr().out.count("wrong: output 0 differs in 1 of 32,768 elements") == 2

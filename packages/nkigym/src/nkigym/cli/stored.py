@@ -42,12 +42,12 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 def show(given: argparse.Namespace) -> int:
     """Every kernel, its fastest schedule, the searches that were made."""
     with Store(given.store, create=False) as store:
-        held = [_shown(store, problem) for problem in store.problems()]
+        shown = [_shown(store, problem) for problem in store.problems()]
         write_report("nkigym", given.report, _results, store)
     if given.output_format == "json":
-        print(json.dumps(held))
+        print(json.dumps(shown))
         return 0
-    for each in held:
+    for each in shown:
         print(
             f"{each['key'][:19]} {each['name']} on {each['target']}, NKI {each['nki']}: "
             f"{each['programs']:,} programs, best {_us(each['best_ns'])}"
@@ -131,6 +131,8 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
         help="what was compiled, by content (default: artefacts)")  # fmt: skip
     add("--compile-time", type=seconds, default=600.0, metavar="TIME",
         help="the limit of each compilation (default: 10min)")  # fmt: skip
+    add("--devices", type=Path, default=Path("/dev"), metavar="FOLDER",
+        help="neuron: of the device files neuron0, neuron1, … (default: /dev)")  # fmt: skip
     add("--constants", metavar="FILE",
         help="timeline: of the model, as --fit and nki-run write them")  # fmt: skip
     add("--fit", type=Path, metavar="FILE",
@@ -147,9 +149,9 @@ def measure(given: argparse.Namespace) -> int:
     with Store(given.store, create=False) as store:
         chosen = _chosen(store, given.kernel)
         found = store.best(chosen.key, given.number)
-    asked = stored_task(chosen.program, chosen.target, str(given.store))
+    task = stored_task(chosen.program, chosen.target, str(given.store))
     cases = [
-        case_of(f"{n}", asked.root, asked.kernel(asked.replayed(each.schedule)), each.latency_ns)
+        case_of(f"{n}", task.root, task.kernel(task.replayed(each.schedule)), each.latency_ns)
         for n, each in enumerate(found, 1)
     ]
     runner = _RUNNERS[given.runner](given, chosen.target)
@@ -182,7 +184,9 @@ def _stored(
 _RUNNERS: Mapping[str, Callable[[argparse.Namespace, str], Runner]] = {
     "timeline": lambda given, target: Timeline(given.constants),
     "interpreter": lambda given, target: Interpreter(),
-    "neuron": lambda given, target: Neuron(target, given.artefacts, given.jobs, given.compile_time),
+    "neuron": lambda given, target: Neuron(
+        target, given.artefacts, given.jobs, given.compile_time, devices=given.devices
+    ),
 }
 
 
@@ -236,11 +240,11 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 
 def replay(given: argparse.Namespace) -> int:
     """The fastest schedule, replayed, checked and estimated; 1 where it does not hold."""
-    result, asked, state = _fastest(given)
-    latency_ns = estimate(asked.kernel(state), mode="as_written").total_ns
+    result, task, state = _fastest(given)
+    latency_ns = estimate(task.kernel(state), mode="as_written").total_ns
     same = latency_ns == result.latency_ns
     checks = (
-        *asked.verify_winner(state, result.schedule),
+        *task.verify_winner(state, result.schedule),
         Check(
             "latency", same, f"{_us(latency_ns)}" if same else f"{_us(latency_ns)}, not as stored"
         ),
@@ -267,9 +271,9 @@ def export(given: argparse.Namespace) -> int:
     """The fastest program as source, as text, or its schedule, once it is proved anew."""
     if given.output is not None:
         check_place(given.output, given.force)
-    result, asked, state = _fastest(given)
-    asked.verify_winner(state, result.schedule)
-    text = _WHAT[given.what](result, asked.kernel(state))
+    result, task, state = _fastest(given)
+    task.verify_winner(state, result.schedule)
+    text = _WHAT[given.what](result, task.kernel(state))
     if given.output is None:
         print(text, end="")
     else:
@@ -289,7 +293,7 @@ _WHAT: Mapping[str, Callable[[Stored, Program], str]] = {
 }
 
 
-# -- what is meant ---------------------------------------------------------------------------------
+# -- the kernel of a store -------------------------------------------------------------------------
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
@@ -302,13 +306,13 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 def _chosen(store: Store, wanted: str | None) -> Problem:
     """The kernel with that name, or whose key begins so; the only one where none is named."""
     every = store.problems()
-    held = ", ".join(f"{p.name} ({p.key[:19]})" for p in every) or "nothing"
+    names = ", ".join(f"{p.name} ({p.key[:19]})" for p in every) or "nothing"
     found = [p for p in every if wanted is None or p.name == wanted or p.key.startswith(wanted)]
     if len(found) != 1:
         what = "holds no such kernel" if not found else "holds more than one such kernel"
         raise LaunchError(
             f"{store.path} {what}", expected="--kernel with a name or the beginning of a key",
-            got=f"the store has {held}",
+            got=f"the store has {names}",
         )  # fmt: skip
     return found[0]
 
@@ -320,8 +324,8 @@ def _fastest(given: argparse.Namespace) -> tuple[Stored, TuningTask, Any]:
         found = store.best(problem.key)
     if not found:
         raise LaunchError(f"nothing was found for {problem.name} yet")
-    asked = stored_task(found[0].program, problem.target, str(given.store))
-    return found[0], asked, asked.replayed(found[0].schedule)
+    task = stored_task(found[0].program, problem.target, str(given.store))
+    return found[0], task, task.replayed(found[0].schedule)
 
 
 def _us(nanoseconds: float | None) -> str:
