@@ -301,7 +301,7 @@ class Recorder:
         self.flush()
         self._keep(lambda: self.store.add_run(self.problem, report))
 
-    def _keep(self, write: Callable[[], None]) -> None:
+    def _keep(self, write: Callable[[], object]) -> None:
         if self.trouble is not None:
             return
         try:
