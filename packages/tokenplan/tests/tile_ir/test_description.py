@@ -71,3 +71,53 @@ def test_arrays_of_one_alias_group_stay_in_order():
 
     assert found.kept == (Order("store", "load"),)
     assert [d.code for d in found.graph.diagnostics] == ["W6"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hints": {"allow_tma": 0}}, r"allow_tma is one of \[False, True\]"),
+        ({"hints": {"latency": True}}, "latency is one of"),
+        ({"traversal": (0, 64)}, "a traversal has 2 steps of 1 or more"),
+        ({"traversal": (64,)}, "a traversal has 2 steps of 1 or more"),
+        ({"index": (-1, 0)}, "indices are 0 to 2"),
+        ({"index": (2**33, 0)}, "indices are 0 to 2"),
+        ({"dtype": "i32", "padding": "nan"}, "integers are padded with zero"),
+        ({"alignment": 0}, "aligned to a power of two"),
+        ({"alignment": 3}, "aligned to a power of two"),
+    ],
+)
+def test_what_the_compiler_rejects_or_ignores_is_rejected_by_name(options, message):
+    kernel = TileKernel("wrong")
+    dtype, alignment = options.pop("dtype", "f32"), options.pop("alignment", 16)
+    index = options.pop("index", (0, 0))
+    with pytest.raises(DescriptionError, match=message):
+        kernel.load(kernel.array("a", (256, 64), dtype, alignment=alignment), index, (64, 64),
+                    **options)  # fmt: skip
+
+
+def test_names_of_loops_and_grids_may_repeat():
+    kernel = TileKernel("same")
+    a = kernel.array("a", (64 * 64, 64))
+    g = kernel.grid("k", 2)
+    for trips in (4, 63):
+        with kernel.loop("k", trips) as i, kernel.loop("k", 1) as j:
+            kernel.store(a, (i + j, 0), kernel.load(a, (i + g, 0), (64, 64)))
+    found = orders_of(kernel.described())
+
+    assert len(found.kernel.loops()) == 5 and found.kept
+
+
+def test_what_belongs_to_another_kernel_or_loop_is_rejected():
+    kernel, other = TileKernel("one"), TileKernel("other")
+    a = kernel.array("a", (256, 64))
+    with pytest.raises(DescriptionError, match="not an array of this kernel"):
+        kernel.load(other.array("a", (256, 64)), (0, 0), (64, 64))
+    with kernel.loop("k", 4) as k:
+        pass
+    with pytest.raises(DescriptionError, match="k is not a variable of the grid or a loop around"):
+        kernel.load(a, (k, 0), (64, 64))
+    with pytest.raises(DescriptionError, match="array h contains f16"):
+        kernel.store(kernel.array("h", (64, 64), "f16"), (0, 0), kernel.load(a, (0, 0), (64, 64)))
+    with pytest.raises(DescriptionError, match="0 to 2"), kernel.loop("n", -3):
+        pass

@@ -107,3 +107,13 @@ def test_foreign_bytecode_is_a_usage_error(tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["explain", str(file)])
     assert "this is not Tile IR bytecode" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--join", "a,b"], ["--schedule"], ["--output-format", "json"], ["--claim", "k=parallel"]],
+)
+def test_an_option_without_effect_on_bytecode_is_a_usage_error(tmp_path, capsys, words):
+    with pytest.raises(SystemExit, match="2"):
+        main(["explain", str(tmp_path / "k.tileirbc"), *words])
+    assert f"{words[0]}: not supported for Tile IR bytecode" in capsys.readouterr().err

@@ -59,7 +59,7 @@ def test_a_candidate_whose_bound_exceeds_the_best_result_is_not_compiled(tileira
     (best, _), funnel = found.best(), found.funnel
 
     assert (funnel.bounded, funnel.compiled, funnel.not_evaluated) == (1, 1, 0)
-    assert best.parameters["rows"] == 1024 and funnel.seconds_saved > 0
+    assert best.parameters["rows"] == 1024 and funnel.seconds_saved == 0
     assert "1 above the bound" in funnel.text()
     for made, result in found.evaluated:
         assert made.bound <= result.cost(made.steps)
@@ -236,3 +236,53 @@ def test_every_illegal_choice_is_counted(tileiras):
 
     assert list(candidates(make, {"rows": (48, 24)}, "sm_90", funnel)) == []
     assert funnel.illegal == 2
+
+
+def test_reasons_of_illegal_candidates_are_counted():
+    funnel = Funnel()
+    list(candidates(make, {"rows": (48, 64), "alignment": (3, 16)}, "sm_90", funnel))
+
+    assert funnel.illegal == 3
+    assert sum(funnel.reasons.values()) == 3
+    assert any("aligned to a power of two" in reason for reason in funnel.reasons)
+
+
+def test_a_mistake_in_the_kernels_function_is_an_error_and_not_an_illegal_candidate():
+    def wrong(rows):
+        raise ValueError("bad table")
+
+    with pytest.raises(SweepError, match="raises ValueError: bad table"):
+        list(candidates(wrong, {"rows": (1,)}, "sm_90", Funnel()))
+
+
+@pytest.mark.parametrize(
+    ("line", "is_final"),
+    [("echo wrong operand; exit 1", True), ("kill -SEGV $$", False), ("sleep 9", False),
+     ("echo write: No space left on device; exit 1", False)],
+)  # fmt: skip
+def test_only_a_rejection_of_the_bytecode_is_stored(tmp_path, monkeypatch, line, is_final):
+    script, store = tmp_path / "tileiras", Store(tmp_path / "s.sqlite")
+    script.write_text(f"#!/bin/sh\n{line}\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(compiler, "tool", lambda name: script)
+    monkeypatch.setattr(compiler, "version", lambda: "13.5.37")
+    found = sweep(make, {"rows": (16,)}, store, limit=0.5)
+
+    assert found.funnel.failed == 1 and any("failed: " in r for r in found.funnel.reasons)
+    assert sum(store.versions().values()) == int(is_final)
+
+
+def test_sums_in_tensor_memory_do_not_spill():
+    def product(rows):
+        kernel = TileKernel("product")
+        a, b, c = (kernel.array(name, (rows, rows)) for name in "abc")
+        left, right = (kernel.load(x, (0, 0), (rows, rows)) for x in (a, b))
+        kernel.store(c, (0, 0), kernel.compute("mma", left, right, kernel.full((rows, rows), 0.0)))
+        return kernel
+
+    def promise(rows, target):
+        return candidate(product, {"rows": rows}, target).promise
+
+    assert promise(128, "sm_90") == promise(128, "sm_100")
+    assert promise(256, "sm_90") > promise(256, "sm_100") == promise(256, "sm_110")
+    assert promise(256, "sm_120") == promise(256, "sm_90")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,7 @@ def run(given: argparse.Namespace) -> int:
     """Writes the explanation; 1 where a claim is false."""
     if is_bytecode(Path(given.kernel)):
         return _bytecode(given)
+    _reject(given, _OF_BYTECODE, "an NKI kernel")
     try:
         target = resolve_target(given.target).name
     except LaunchError as unknown:
@@ -143,6 +144,7 @@ def _results(program: Program, graph: TokenGraph) -> dict[str, Any]:
 
 def _bytecode(given: argparse.Namespace) -> int:
     """The report on Tile IR bytecode."""
+    _reject(given, _OF_PROGRAMS, "Tile IR bytecode")
     try:
         data = Path(given.kernel).read_bytes()
     except OSError as wrong:
@@ -160,6 +162,19 @@ def _bytecode(given: argparse.Namespace) -> int:
     else:
         write_output("tokenplan", "-o", given.output, text)
     return 0
+
+
+_OF_PROGRAMS = {"spec": [], "claim": [], "join": [], "schedule": False, "report": None,
+                "output_format": "text"}  # fmt: skip
+_OF_BYTECODE = {"rewrite": None, "compile": ""}
+"""Options of one kind of kernel alone, with their defaults."""
+
+
+def _reject(given: argparse.Namespace, options: Mapping[str, object], kind: str) -> None:
+    wrong = [name for name, default in options.items() if getattr(given, name) != default]
+    if wrong:
+        shown = ", ".join("arguments" if n == "spec" else f"--{n.replace('_', '-')}" for n in wrong)
+        raise UsageError(f"{shown}: not supported for {kind}", hint="leave it away")
 
 
 def _claims(given: argparse.Namespace) -> Iterator[Claim]:

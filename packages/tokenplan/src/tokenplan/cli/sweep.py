@@ -42,6 +42,7 @@ def run(given: argparse.Namespace) -> int:
     absent = compiler.missing("tileiras", "nvdisasm", "cuobjdump")
     if absent:
         raise UsageError(absent)
+    compiler.version()
     make = find_function(parse_name(given.kernel))
     store = Store(given.store)
     executor = executor_of(given, "tokenplan", PRELOAD, given.store.resolve().parent)
@@ -50,6 +51,8 @@ def run(given: argparse.Namespace) -> int:
         given.order, given.most,
     )  # fmt: skip
     sys.stderr.write("".join(f"tokenplan: lost {what}\n" for what in found.funnel.lost))
+    for reason, count in found.funnel.reasons.items():
+        sys.stderr.write(f"tokenplan: {count} {reason}\n")
     print(_FORMATS[given.output_format](found, store))
     return 0
 

@@ -50,7 +50,8 @@ class Part:
             most = self.values[0].end * self.values[0].radix
             if most <= 2**31 * self.buffer.itemsize:
                 return -(-most // self.buffer.itemsize)
-        return -(-linear(self.access).bounds(self.trips)[1] // self.buffer.itemsize)
+        low, high = linear(self.access).bounds(self.trips)
+        return max(-(-high // self.buffer.itemsize), -low // self.buffer.itemsize)
 
     @cached_property
     def values(self) -> tuple[Values, ...] | None:

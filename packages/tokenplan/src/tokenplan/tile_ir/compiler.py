@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import subprocess
 import sysconfig
@@ -24,6 +26,10 @@ INSTALL = "pip install 'tokenplan[tileir]'"
 
 class CompilerError(LaunchError):
     """tileiras is absent, rejected the bytecode, crashed or took too long."""
+
+
+class RejectionError(CompilerError):
+    """tileiras rejects the bytecode, and would again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,9 @@ def version() -> str:
     return found[1]
 
 
+_OF_THE_MACHINE = [os.strerror(code) for code in (errno.ENOSPC, errno.ENOMEM, errno.EMFILE,
+                   errno.EIO, errno.EACCES, errno.EDQUOT)]  # fmt: skip
+"""What the compiler prints where the machine is the reason."""
 _REMARKS = ("--remarks=all", "--remark-format=yaml", "--remarks-output-file")
 
 
@@ -112,10 +121,10 @@ def compile_bytecode(
         done = _run("tileiras", [*arguments, str(source)], seconds)
         took = perf_counter() - began
         if done.returncode or not cubin.is_file():
-            raise CompilerError(
-                f"tileiras {_ending(done.returncode)} for {target}",
-                got=(done.stderr + done.stdout).strip()[:2000] or None,
-            )
+            text = (done.stderr + done.stdout).strip()
+            is_final = done.returncode > 0 and not any(map(text.__contains__, _OF_THE_MACHINE))
+            kind = RejectionError if is_final else CompilerError
+            raise kind(f"tileiras {_ending(done.returncode)} for {target}", got=text[:2000] or None)
         reported = remarks.read_text("utf-8") if remarks.is_file() else ""
         return Compiled(cubin.read_bytes(), remarks_of(reported), took)
 

@@ -161,7 +161,7 @@ class TileKernel:
         self.arrays: dict[str, Array] = {}
         self.grids: dict[str, int] = {}
         self.body: list[Statement] = []
-        self.loops: list[tuple[str, _OpenLoop]] = []
+        self.loops: list[tuple[str, int, _OpenLoop]] = []
         self.names: set[str] = set()
 
     def described(self) -> Described:
@@ -182,6 +182,8 @@ class TileKernel:
         layout = shape if isinstance(shape, Layout) else Layout.of(shape, strides)
         if dtype not in ITEM_BITS or ITEM_BITS[dtype] % 8:
             raise DescriptionError(f"array {name} has the unknown dtype {dtype!r}")
+        if alignment < 1 or alignment & alignment - 1:
+            raise DescriptionError(f"array {name} is aligned to a power of two", got=str(alignment))
         if name in self.arrays:
             raise DescriptionError(f"there are two arrays {name}", hint="give each its own name")
         self.arrays[name] = Array(name, dtype, layout, alignment, alias_group)
@@ -191,30 +193,36 @@ class TileKernel:
         """The index of this instance along the next of at most three grid dimensions."""
         if len(self.grids) == 3:
             raise DescriptionError("a grid has at most three dimensions")
-        self.grids[name] = size
-        return Affine.variable(name)
+        if size < 1:
+            raise DescriptionError(f"grid dimension {name} has 1 block or more", got=str(size))
+        unique = self._id(name)
+        self.grids[unique] = size
+        return Affine.variable(unique)
 
     @contextmanager
     def loop(self, name: str, trips: int) -> Iterator[Affine]:
         """Statements that are repeated; the variable runs from 0 to trips - 1."""
+        if not 0 <= trips < 2**31:
+            raise DescriptionError(f"loop {name} has 0 to 2^31 - 1 iterations", got=str(trips))
+        unique = self._id(name)
         opened, outer, self.body = _OpenLoop(), self.body, []
-        self.loops.append((name, opened))
-        yield Affine.variable(name)
+        self.loops.append((unique, trips, opened))
+        yield Affine.variable(unique)
         self.loops.pop()
         carried = tuple((a, b, c, d) for a, b, c, d in opened.carried)
-        outer.append(Repeat(name, trips, tuple(self.body), carried, _caller()))
+        outer.append(Repeat(unique, trips, tuple(self.body), carried, _caller()))
         self.body = outer
 
     def carry(self, initial: Tile) -> Tile:
         """The value of `initial` in the first iteration of the innermost loop; see `update`."""
         inside = Tile(self._id(f"{initial.id}_in"), initial.shape, initial.dtype)
         result = Tile(self._id(f"{initial.id}_out"), initial.shape, initial.dtype)
-        self.loops[-1][1].carried.append([initial, inside, inside, result])
+        self.loops[-1][-1].carried.append([initial, inside, inside, result])
         return inside
 
     def update(self, inside: Tile, value: Tile) -> Tile:
         """The next iteration has `value`; returns the result, to be used after the loop."""
-        for entry in self.loops[-1][1].carried:
+        for entry in self.loops[-1][-1].carried:
             if entry[1] is inside:
                 if value.shape != inside.shape or value.dtype != inside.dtype:
                     raise DescriptionError(
@@ -243,7 +251,26 @@ class TileKernel:
         where = tuple(map(Affine.of, index))
         made = Transfer(identity, array, where, tile, is_store, **options, place=_caller())
         check_transfer(made)
+        if self.arrays.get(array.name) is not array:
+            raise DescriptionError(f"{identity}: {array.name} is not an array of this kernel")
+        self._check_index(made)
         self.body.append(made)
+
+    def _check_index(self, made: Transfer) -> None:
+        """Variables belong to loops around or the grid, and 32 bits contain the index."""
+        trips = self.grids | {name: trips for name, trips, _ in self.loops}
+        ranges = {name: (0, max(1, n) - 1) for name, n in trips.items()}
+        for index in made.index:
+            unknown = {name for name, _ in index.terms} - trips.keys()
+            if unknown:
+                raise DescriptionError(
+                    f"{made.id}: {min(unknown)} is not a variable of the grid or a loop around"
+                )
+            low, high = index.bounds(ranges)
+            if low < 0 or high >= 2**31:
+                raise DescriptionError(
+                    f"{made.id}: indices are 0 to 2^31 - 1", got=f"{low} to {high}"
+                )
 
     def compute(self, operation: str, *inputs: Tile | float, **attributes: Any) -> Tile:
         """The result of an operation of `tokenplan.tile_ir.computations`; numbers are constants."""
@@ -281,6 +308,8 @@ def check_transfer(made: Transfer) -> None:
     _check_tile(made)
     if made.padding not in (None, *PADDINGS):
         raise DescriptionError(f"{made.id}: unknown padding {made.padding!r}")
+    if made.padding not in (None, "zero") and made.array.dtype.startswith("i"):
+        raise DescriptionError(f"{made.id}: integers are padded with zero", got=made.padding)
     for hint, value in made.hints.items():
         _check_hint(made.id, hint, value, ACCESS_HINTS)
 
@@ -311,6 +340,15 @@ def _check_tile(made: Transfer) -> None:
             f"{name}: extents of a tile are powers of two", got=str(list(tile)),
             hint="take the next power of two and padding",
         )  # fmt: skip
+    if made.tile.dtype != made.array.dtype:
+        raise DescriptionError(
+            f"{name}: array {made.array.name} contains {made.array.dtype}", got=made.tile.dtype,
+            hint="compute a cast",
+        )  # fmt: skip
+    if len(made.step) != rank or min(made.step, default=1) < 1:
+        raise DescriptionError(
+            f"{name}: a traversal has {rank} steps of 1 or more", got=str(list(made.step))
+        )
     if prod(tile) > 2**24:
         raise DescriptionError(f"{name}: a tile has at most 2^24 elements", got=str(list(tile)))
 
@@ -321,7 +359,7 @@ def _check_hint(name: str, hint: str, value: object, known: Mapping[str, Any]) -
             f"{name}: unknown hint {hint}", expected=", ".join(known),
             hint="the compiler would ignore it without a word",
         )  # fmt: skip
-    if value not in known[hint]:
+    if value not in known[hint] or type(value) is not type(known[hint][0]):
         allowed = list(known[hint])
         raise DescriptionError(f"{name}: {hint} is one of {allowed}", got=repr(value))
 

@@ -33,6 +33,7 @@ from neuroncore.executors import (
 from tokenplan.tile_ir import bytecode, compiler
 from tokenplan.tile_ir.description import (
     Compute,
+    Described,
     Repeat,
     Statement,
     TileKernel,
@@ -42,14 +43,17 @@ from tokenplan.tile_ir.description import (
 from tokenplan.tile_ir.emission import emit
 from tokenplan.tile_ir.orders import orders_of
 from tokenplan.tile_ir.results import MOST_RESIDENT, Result, Store, SweepError
-from tokenplan.tile_ir.verdicts import has_slow_load
+from tokenplan.tile_ir.verdicts import architecture, has_slow_load
 
 Parameters = Mapping[str, object]
 DEFAULT_HINTS = {"allow_tma": True, "occupancy": 1, "num_cta_in_cga": 1}
 """Hints that change nothing."""
-STEP_COST, MOST_IN_REGISTERS, SPILL_FACTOR = 300, 2**14, 4
-"""Of the estimate: instructions of a step beside its tile, elements that registers contain, and how
-much more expensive a greater tile is."""
+STEP_COST, SPILL_FACTOR = 300, 4
+"""Of the estimate: instructions of a step beside its tile, and how much more expensive a sum of
+matrix products is that its memory cannot contain."""
+REGISTER_SUMS, TENSOR_MEMORY_SUMS = 2**14, 2**16
+"""float32 elements: half of the registers of 128 threads, and the tensor memory (128 lanes of 512
+columns; PTX ISA, Tensor Memory) of architectures 100 to 119."""
 LEAST_INSTRUCTIONS = 8
 """Of any binary: instructions have 16 bytes, and code is padded to 128."""
 
@@ -90,9 +94,17 @@ class Funnel:
     seconds: float = 0.0
     """Of compilations that were made."""
     seconds_saved: float = 0.0
-    """Of compilations that duplicates, bounds and the store made unnecessary."""
+    """Of compilations that duplicates and the store made unnecessary, as measured."""
     lost: list[str] = field(default_factory=list)
     """Why workers were lost."""
+    reasons: dict[str, int] = field(default_factory=dict)
+    """Why candidates are illegal or failed, and how many."""
+
+    def note(self, stage: str, reason: object) -> None:
+        """Counts a reason."""
+        lines = str(reason).splitlines() or [type(reason).__name__]
+        text = f"{stage}: {lines[0]}"
+        self.reasons[text] = self.reasons.get(text, 0) + 1
 
     def text(self) -> str:
         """One line: each stage with its count."""
@@ -115,7 +127,9 @@ class Sweep:
         """The candidate of the least cost; SweepError where nothing compiled."""
         found = [pair for pair in self.evaluated if not pair[1].error]
         if not found:
-            raise SweepError("no candidate was compiled")
+            raise SweepError(
+                "no candidate was compiled", got="; ".join(self.funnel.reasons) or None
+            )
         return min(found, key=lambda pair: pair[1].cost(pair[0].steps))
 
     def curve(self) -> list[float]:
@@ -160,7 +174,7 @@ def _hints(hints: Mapping[str, Mapping[str, int | bool]]) -> dict[str, dict[str,
 
 
 def candidate(make: Callable[..., TileKernel], parameters: Parameters, target: str) -> Candidate:
-    """The candidate; raises LaunchError, ValueError or AssertionError for an illegal choice."""
+    """The candidate; raises LaunchError or AssertionError for an illegal choice."""
     described = make(**parameters).described()
     orders = orders_of(described, target=target)
     module = emit(described, orders.kernel, orders.kept, target=target)
@@ -168,14 +182,18 @@ def candidate(make: Callable[..., TileKernel], parameters: Parameters, target: s
     instances = prod(size for _, size in described.grid)
     slow = has_slow_load(described, target)
     steps = instances * _steps(described.body)
-    tiles = [prod(n.result.shape) for n in walk(described.body) if isinstance(n, Compute)]
-    per_step = _promise(max(tiles, default=0))
+    per_step = _promise(described, architecture(target))
     return Candidate(parameters, bytecode.write(module), key, steps, steps * per_step, slow)
 
 
-def _promise(elements: int) -> float:
+def _promise(described: Described, number: int) -> float:
     """Instructions of a step, estimated from its largest computed tile."""
-    return STEP_COST + elements / 64 * (SPILL_FACTOR if elements > MOST_IN_REGISTERS else 1)
+    found = [n for n in walk(described.body) if isinstance(n, Compute)]
+    tiles = [prod(n.result.shape) for n in found]
+    sums = [size for n, size in zip(found, tiles, strict=True) if n.operation == "mma"]
+    capacity = TENSOR_MEMORY_SUMS if 100 <= number < 120 else REGISTER_SUMS
+    spills = max(sums, default=0) > capacity
+    return STEP_COST + max(tiles, default=0) / 64 * (SPILL_FACTOR if spills else 1)
 
 
 def _steps(body: Sequence[Statement]) -> int:
@@ -194,10 +212,16 @@ def candidates(
     """Every legal choice of the space, in its order."""
     for values in product(*space.values()):
         funnel.candidates += 1
+        parameters = dict(zip(space, values, strict=True))
         try:
-            yield candidate(make, dict(zip(space, values, strict=True)), target)
-        except (LaunchError, ValueError, AssertionError):
+            yield candidate(make, parameters, target)
+        except compiler.CompilerError:
+            raise
+        except (LaunchError, AssertionError) as wrong:
             funnel.illegal += 1
+            funnel.note("illegal", wrong)
+        except ValueError as wrong:
+            raise SweepError(f"the kernel for {parameters} raises ValueError: {wrong}") from wrong
 
 
 # -- the job ---------------------------------------------------------------------------------------
@@ -216,12 +240,15 @@ class Compilation(NamedTuple):
 
 
 def compiled(job: Compilation, report: Report) -> tuple[Result, bytes]:
-    """The result and the binary of one compilation; a failure is a result, too."""
+    """The result and the binary of one compilation; a rejection is a result, too.
+
+    Raises CompilerError for what another compilation may not meet: a limit, a crash, a full disk.
+    """
     began, version = monotonic(), compiler.version()
     try:
         made = compiler.compile_bytecode(job.data, job.target, seconds=job.limit)
         counts = compiler.statistics(made.cubin)
-    except compiler.CompilerError as wrong:
+    except compiler.RejectionError as wrong:
         failed = Result(job.key, monotonic() - began, error=str(wrong), compiler=version)
         return failed, b""
     of_operations = compiler.by_operation(bytecode.read(job.data), made.remarks)
@@ -269,15 +296,20 @@ def sweep(
     ready = ORDERINGS[ordering](list(different.values()))
     cached = [(found, known) for found in ready if (known := store.find(found.key))]
     funnel.cached = len(cached)
-    funnel.seconds_saved = sum(known.seconds for _, known in cached)
     known_keys = {known.key for _, known in cached}
     rest = deque(found for found in ready if found.key not in known_keys)
+    ends = monotonic() + budget
+
+    def job_of(found: Candidate) -> Compilation:
+        return Compilation(found.key, found.data, target, min(limit, max(0.1, ends - monotonic())))
+
     run = _Compilations(rest, executor or InProcess(), store, funnel, cached,
-                        lambda found: Compilation(found.key, found.data, target, limit),
-                        monotonic() + budget, inf if most is None else most)  # fmt: skip
+                        job_of, ends, inf if most is None else most)  # fmt: skip
     run.run()
-    mean = sum(r.seconds for _, r in run.evaluated) / max(1, len(run.evaluated))
-    funnel.seconds_saved += mean * (funnel.duplicate + funnel.bounded)
+    seconds = {found.key: result.seconds for found, result in run.evaluated}
+    funnel.seconds_saved = sum(seconds.get(f.key, 0) for f in fast) - sum(
+        s for key, s in seconds.items() if key not in known_keys
+    )
     return Sweep(tuple(run.evaluated), funnel)
 
 
@@ -348,6 +380,8 @@ class _Compilations:
         self.best = min(self.best, result.cost(found.steps))
         self.funnel.compiled += not result.error
         self.funnel.failed += bool(result.error)
+        if result.error:
+            self.funnel.note("failed", result.error)
         self.most -= 1
 
     def _submit(self) -> None:
