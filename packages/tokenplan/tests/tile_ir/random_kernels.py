@@ -1,4 +1,4 @@
-"""Random kernels over tiles: nests of loops, tiles that nearly overlap, memory orders, layouts."""
+"""Random kernels over tiles: nests of loops, tiles that nearly overlap, memory orders, strides."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ import random
 from tokenplan.tile_ir import TileKernel
 
 
-def random_kernel(seed: int, rows: int = 8, fences: bool = True) -> TileKernel:
-    """The kernel of this seed: two to six accesses to one to three arrays."""
+def random_kernel(
+    seed: int, rows: int = 8, fences: bool = True, extended: bool = False
+) -> TileKernel:
+    """The kernel of this seed: two to six accesses to one to three arrays.
+
+    extended: also grids, strides that leave gaps or overlap, columns, and loops without iterations.
+    """
     rng = random.Random(seed)
     kernel = TileKernel(f"random{seed}")
     shapes = [(rows * rng.choice((4, 6, 8)), 16) for _ in range(rng.randint(1, 3))]
-    arrays = [kernel.array(f"a{n}", shape) for n, shape in enumerate(shapes)]
-    _Maker(rng, kernel, arrays, rows, fences).body(0, {})
+    strides = [rng.choice((None, (16, 1), (20, 1), (8, 1), (1, shape[0]))) if extended else None
+               for shape in shapes]  # fmt: skip
+    arrays = [kernel.array(f"a{n}", shape, strides=found)
+              for n, (shape, found) in enumerate(zip(shapes, strides, strict=True))]  # fmt: skip
+    grid = {kernel.grid("g", 3): 3} if extended and rng.random() < 0.4 else {}
+    _Maker(rng, kernel, arrays, rows, fences, extended).body(0, grid)
     return kernel
 
 
 class _Maker:
-    def __init__(self, rng, kernel, arrays, rows, fences):
+    def __init__(self, rng, kernel, arrays, rows, fences, extended=False):
         self.rng, self.kernel, self.arrays = rng, kernel, arrays
+        self.trips = (0, 1, 2, 3, 4) if extended else (1, 2, 3, 3, 4, 5)
         self.rows, self.fences, self.left, self.loops = rows, fences, rng.randint(2, 6), 0
 
     def body(self, depth, variables):
@@ -28,7 +38,7 @@ class _Maker:
                 return
             if depth < 2 and self.loops < 3 and self.rng.random() < (0.75 if depth == 0 else 0.35):
                 self.loops += 1
-                trips = self.rng.choice((1, 2, 3, 3, 4, 5))
+                trips = self.rng.choice(self.trips)
                 with self.kernel.loop(f"i{self.loops}", trips) as variable:
                     self.body(depth + 1, {**variables, variable: trips})
             else:
@@ -42,7 +52,7 @@ class _Maker:
         index, most = 0, array.shape[0] // tile[0] - 1
         for variable, trips in variables.items():
             factor = rng.choice((0, 1, 1, 2, 3))
-            if factor * (trips - 1) <= most:
+            if 0 <= factor * (trips - 1) <= most:
                 index, most = index + variable * factor, most - factor * (trips - 1)
         index = index + rng.randint(0, max(0, min(most, 2)))
         column = rng.randrange(16 // tile[1])
