@@ -11,7 +11,7 @@ from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.test_sweep import make
 
 from neuroncore.layout import Layout
-from tokenplan.tile_ir import Order, TileKernel, compiler, orders_of
+from tokenplan.tile_ir import DescriptionError, Order, TileKernel, compiler, orders_of
 from tokenplan.tile_ir.results import Result, Store, SweepError
 from tokenplan.tile_ir.sweep import candidate, sweep
 
@@ -112,3 +112,21 @@ def test_names_comments_and_lines_of_every_example_hit_the_cache(tmp_path, monke
         keys.append([candidate(e.make, {}, "sm_90").key for e in found["EXAMPLES"].values()])
 
     assert keys[0] == keys[1] and len(set(keys[0])) == 5
+
+
+def test_a_pointer_tile_whose_offsets_would_wrap_is_rejected():
+    kernel = TileKernel("far")
+    a = kernel.array("a", (4, 2**31), "i8", strides=(-(2**31), 1))
+    kernel.store(a, (2, 0), kernel.load(a, (0, 0), (1, 64)))
+    with pytest.raises(DescriptionError, match="offsets of a pointer tile have 32 bits"):
+        kernels.bytes_of(kernel)
+
+
+def test_a_grid_does_not_hide_an_index_that_may_wrap():
+    kernel = TileKernel("long")
+    kernel.grid("g", 8)
+    a = kernel.array("a", (2**27, 64))
+    with kernel.loop("k", 2**20) as k:
+        kernel.store(a, (2 * k + 1, 0), kernel.load(a, (2 * k, 0), (64, 64)))
+
+    assert "W3" in codes(orders_of(kernel.described()))

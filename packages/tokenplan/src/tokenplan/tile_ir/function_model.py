@@ -262,9 +262,9 @@ class _Reader:
                 last = [f.bounds(self.ranges)[1] for f in found.first]
                 end = [max(0, at) + n for at, n in zip(last, found.extents, strict=True)]
                 ends.setdefault(op.accesses[0].buffer, []).append(end)
-        for owner, found in ends.items():
-            if len({len(end) for end in found}) == 1:
-                self.shapes[owner] = tuple(map(max, zip(*found, strict=True)))
+        for owner, all_ends in ends.items():
+            if len({len(end) for end in all_ends}) == 1:
+                self.shapes[owner] = tuple(map(max, zip(*all_ends, strict=True)))
         return tuple(map(self.place, body))
 
     def place(self, node: Node) -> Node:

@@ -13,7 +13,7 @@ from tokenplan.tile_ir.bytecode import Type, Value
 from tokenplan.tile_ir.bytecode.building import BodyBuilder
 from tokenplan.tile_ir.bytecode.types import TOKEN, pointer, tile
 from tokenplan.tile_ir.computations import broadcast, kind_of
-from tokenplan.tile_ir.description import Array, Transfer
+from tokenplan.tile_ir.description import Array, DescriptionError, Transfer
 
 Attributes = dict[str, object]
 _PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"),
@@ -196,6 +196,12 @@ class Views:
         """The address of each element, and which are inside the array where some might not be."""
         shape, array = made.tile.shape, made.array
         kind, mask = tile("i32", *shape), None
+        span = sum((n - 1) * abs(s) for factors in array.layout.dims for n, s in factors)
+        if span + abs(array.layout.offset) >= 2**31:
+            raise DescriptionError(
+                f"{made.id}: the offsets of a pointer tile have 32 bits",
+                got=f"{array.name} spans {span + 1} elements",
+            )
         total = self.body.constant(kind, array.layout.offset)
         for dim, (index, step) in enumerate(zip(made.index, made.step, strict=True)):
             along = self._coordinates(self.index(index), step, dim, shape)
