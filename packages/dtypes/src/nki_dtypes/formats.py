@@ -15,7 +15,7 @@ import numpy as np
 
 
 class Kind(enum.Enum):
-    """What the bits of a format mean."""
+    """The meaning of a format's bits."""
 
     BOOL = "bool"
     INT = "int"
@@ -83,7 +83,7 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype:
-        """What NumPy reads in `np.zeros(8, nki_dtypes.bfloat16)`: `words`, so that kernels take the
+        """NumPy's dtype of `np.zeros(8, nki_dtypes.bfloat16)`: `words`, so that kernels take the
         array as one of this type.
         """
         return self.words

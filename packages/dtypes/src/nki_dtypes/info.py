@@ -10,7 +10,7 @@ from nki_dtypes.names import resolve
 
 @dataclass(frozen=True, slots=True)
 class NumberInfo:
-    """What a format can represent. Integers have exact `int` limits, an `eps` of 1 and no tiny.
+    """Limits of a format. Integers have exact `int` limits, an `eps` of 1 and no tiny.
 
     `tiny` is the smallest positive normal number, `smallest_subnormal` the smallest positive one,
     `eps` the distance from 1 to the next number. `mantissa_bits` do not count the hidden one.

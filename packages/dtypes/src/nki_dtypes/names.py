@@ -142,7 +142,7 @@ def _unknown(x: object, name: str) -> UnknownDTypeError:
 
 
 def _shown(x: object) -> str:
-    """What the user wrote, shortened; the object's own repr may be long or may itself fail."""
+    """The user's text, shortened; the object's own repr may be long or may itself fail."""
     try:
         text = repr(x)
     except Exception:

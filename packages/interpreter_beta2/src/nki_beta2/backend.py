@@ -36,7 +36,7 @@ def build_modules(language: Language) -> Mapping[str, ModuleType]:
 
 
 def _contents(language: Language) -> dict[str, dict[str, Any]]:
-    """What each module offers, submodules aside."""
+    """The contents of each module, submodules excluded."""
     nl = language_contents(language)
     dtypes = {name: value for name, value in nl.items() if isinstance(value, DType)}
     is_traced = language.version >= TRACED_SINCE
@@ -97,7 +97,7 @@ def _missing_name(
 
 
 def _instead(name: str, language: Language) -> str | None:
-    """What replaces a name that ended before this version."""
+    """The replacement of a name that ended before this version."""
     last, replacement = REPLACED.get(name, ("", ""))
     if not last or language.version <= version_tuple(last):
         return None

@@ -84,7 +84,7 @@ REACH: dict[Engine, frozenset[MemorySpace]] = {
 
 
 class DgeMode(Closed, Enum):
-    """Who generates DMA descriptors."""
+    """The generator of DMA descriptors."""
 
     unknown = 0
     swdge = 1
@@ -95,7 +95,7 @@ class DgeMode(Closed, Enum):
 
 
 class OobMode(Closed, Enum):
-    """What a dynamic access out of bounds does."""
+    """The result of a dynamic access out of bounds."""
 
     error = 0
     skip = 1
@@ -104,7 +104,7 @@ class OobMode(Closed, Enum):
 
 
 class ReduceCmd(Closed, Enum):
-    """What happens to an engine's accumulator registers."""
+    """The effect on an engine's accumulator registers."""
 
     idle = 0
     reset = 1
@@ -148,7 +148,7 @@ class DmaEngine(Closed, Enum):
 
 
 class MaskBehaviour(Enum):
-    """What 0.1's `mask=` means on an instruction."""
+    """The meaning of 0.1's `mask=` on an instruction."""
 
     elementwise = "elementwise"  # masked elements of dst keep their value
     reduction = "reduction"  # masked inputs count as the identity

@@ -127,7 +127,7 @@ class AbsentNameError(UnsupportedError, AttributeError):
 
 
 def absent_name(owner: str, name: str, having: Sequence[str], hint: str | None) -> AttributeError:
-    """What is raised where `owner` has no `name`; Python's own protocols get Python's own error."""
+    """The error for an absent `name` of `owner`; Python's own protocols get Python's own error."""
     if name.startswith("_"):
         return AttributeError(f"{owner} has no attribute {name!r}")
     return AbsentNameError(

@@ -32,7 +32,8 @@ def test_a_cleared_flag_ends_what_is_known_of_windows(view, change):
     CHANGES[change](flags, view, True)
     assert flags.filled == {view.spec}
     CHANGES[change](flags, view, False)
-    assert not flags.filled and not flags.of(view).diagonal().any()
+    found = flags.of(view)
+    assert found is not None and not flags.filled and not found.diagonal().any()
 
 
 def test_a_deep_copy_has_entries_of_its_own_and_the_same_specs(view):
@@ -42,4 +43,5 @@ def test_a_deep_copy_has_entries_of_its_own_and_the_same_specs(view):
     copy = deepcopy(flags)
     flags.put(view, False)
 
-    assert copy.of(view).all() and copy.filled == {view.spec}
+    found = copy.of(view)
+    assert found is not None and found.all() and copy.filled == {view.spec}

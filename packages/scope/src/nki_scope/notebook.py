@@ -57,7 +57,7 @@ def _row(cell: str, values: Sequence[object]) -> str:
 
 
 def _tensor(view: View) -> str:
-    """What is known of a tensor, and the values of its first rows and columns."""
+    """The spec of a tensor, and the values of its first rows and columns."""
     array = np.asarray(view.array).astype(np.float64)
     finite = array[np.isfinite(array)]
     known = f"{finite.min():g} to {finite.max():g}" if finite.size else "no finite number"

@@ -48,6 +48,7 @@ class Body(BodyBuilder):
         step, kinds = self.integer(1), [value.type for value in inits]
         with self.block((I32, *kinds)) as region:
             self.add("continue", (), values=body(*region.arguments))
+        assert region.block is not None
         return self.add("for", kinds, {}, (region.block,), lower=ends[0], upper=ends[1], step=step,
                         inits=inits)  # fmt: skip
 

@@ -143,7 +143,7 @@ def cells_at(item: slice, count: int, takes_steps: bool) -> slice:
 
 
 def slab_at(item: Any, count: int, dim: int) -> int | slice:
-    """What selects of an untiled dimension: one number, or all."""
+    """The part of an untiled dimension that an item selects: one number, or all."""
     if item == slice(None):
         return slice(None)
     if isinstance(item, slice):

@@ -166,7 +166,7 @@ def _times(shape: tuple[int, ...]) -> str:
 
 
 def _along(axis: Axis, item: Any, takes_steps: bool) -> Axis:
-    """What an item of a key selects of an axis."""
+    """The part of an axis that an item of a key selects."""
     if isinstance(item, slice):
         return axis.cut(cells_at(item, len(axis.cells), takes_steps))
     return axis.at(cell_at(item, len(axis.cells)))

@@ -12,7 +12,7 @@ from nki_beta2.grids.axis import Axis, num_tiles
 
 
 class Layout(Protocol):
-    """What a grid reads of its storage."""
+    """The parts of a grid's storage that the grid reads."""
 
     @property
     def tensor(self) -> View: ...

@@ -95,7 +95,7 @@ CONTENTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What nki.jit was given; None where it was not."""
+    """The arguments of nki.jit; None for absent ones."""
 
     compile: CompileConfig | None = None
     specialization: SpecializationConfig | None = None

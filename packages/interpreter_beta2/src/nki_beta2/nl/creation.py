@@ -117,7 +117,7 @@ def _holds(made: View, array: np.ndarray, kind: DType) -> bool:
 
 
 def _array_of(given: Any) -> np.ndarray:
-    """What the kernel gave, as an array of one dimension or more."""
+    """The argument of the kernel, as an array of one dimension or more."""
     array = _loaded(given) if isinstance(given, str) else given
     if not isinstance(array, np.ndarray):
         raise AttributeValueError(

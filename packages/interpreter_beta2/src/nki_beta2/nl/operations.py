@@ -87,7 +87,7 @@ _OF_TWO_TILES = {n for n, op in ALU_OPS.items() if op.kind is not AluKind.unary 
 
 
 def issues_of(name: str) -> tuple[Issue, ...]:
-    """What documents say of a function on tiles, the certain ones first."""
+    """Documented issues of a function on tiles, the certain ones first."""
     found = [_NAMED[name]] if name in _NAMED else []
     return (*found, _BROADCAST) if name in _OF_TWO_TILES | {"fmod"} else (*found,)
 
@@ -196,7 +196,7 @@ class TileFunction(Operation):
 
 
 def operations(language: Language) -> dict[str, Any]:
-    """What this version calls operations, and its functions on tiles."""
+    """Operations of this version, and its functions on tiles, by name."""
     version = language.version
     found: dict[str, Any] = {
         op.name: Operation(op.name) for op in _OPERATIONS if op.since <= version

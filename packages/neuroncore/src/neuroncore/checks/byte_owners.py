@@ -83,7 +83,7 @@ class Tensor:
     # -- what happens to it -----------------------------------------------------------------------
 
     def overwriter(self, view: View, where: np.ndarray | None) -> Tensor | None:
-        """Who wrote what a read of `view`, at `where`, finds instead of this tensor's content."""
+        """The tensor whose content a read of `view`, at `where`, finds instead of this tensor's."""
         if isinstance(self.content, bool):
             return None
         if isinstance(self.content, Tensor):
@@ -218,7 +218,7 @@ def _bytes_of(view: View, where: np.ndarray | None) -> Shadow | None:
 
 
 def tensor_of(storage: Storage, number: int, made: Made) -> Tensor:
-    """What is followed of a tensor at an address; nothing has been written yet."""
+    """The record of a tensor at an address, before any write."""
     assert storage.address is not None
     partition, byte = storage.address
     widths = storage.dtype.itemsize, storage.flat.itemsize

@@ -138,7 +138,7 @@ def _peak(space: MemorySpace, lives: list[Life], target: Target) -> tuple[int, L
 
 
 class _Account:
-    """What is held now."""
+    """The present occupancy."""
 
     def __init__(self, space: MemorySpace, target: Target) -> None:
         self.space, self.target = space, target
@@ -161,7 +161,7 @@ class _Account:
 
 
 def _holders(space: MemorySpace, alive: list[Life], target: Target) -> list[str]:
-    """Who holds how much, the largest first; tensors of one line together."""
+    """Tensors by occupancy, the largest first; tensors of one line together."""
     found: dict[tuple[str, Place | None], list[int]] = {}
     for life in alive:
         size = units_held(space, target, life.free_bytes)

@@ -112,7 +112,7 @@ class Device(Watcher):
 
 
 def _limits(call: Call) -> Iterator[tuple[str, Violation]]:
-    """What the record itself says, under strict options; options set
+    """Violations that the record itself reports, under strict options; options set
     to "ignore" stay so.
     """
     options = replace(call.options, start_partition="error", **_overridden(call.options))

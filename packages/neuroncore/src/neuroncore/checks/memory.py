@@ -49,7 +49,7 @@ RUNS_SHOWN = 4  # boxes of rows that an index names, in a message
 
 @dataclass(slots=True)
 class _Content:
-    """What of a tensor has been written: all, nothing, or flags."""
+    """The written part of a tensor: all, nothing, or flags."""
 
     written: bool | Shadow
     made: Made
@@ -62,7 +62,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What one call does to memory."""
+    """The effects of one call on memory."""
 
     touched: AccessedOperands
     carries: bool

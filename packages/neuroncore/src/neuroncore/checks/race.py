@@ -259,7 +259,7 @@ Ended = int
 
 @dataclass(slots=True)
 class Streams:
-    """What has ended, by on-chip tensor and by engine; the DMAs that touched HBM so far."""
+    """Completed work, by on-chip tensor and by engine; the DMAs that accessed HBM so far."""
 
     _written: dict[Storage, Ended] = field(default_factory=lambda: defaultdict(int))
     _read: dict[Storage, Ended] = field(default_factory=lambda: defaultdict(int))

@@ -21,7 +21,7 @@ class Named(Protocol):
 
 
 def label(storage: Named) -> str:
-    """What the kernel calls a tensor: its own name, the variable it was assigned to, or neither."""
+    """The label of a tensor: its own name, the variable it was assigned to, or neither."""
     return storage.name or assigned_name(storage.place) or "the tensor"
 
 

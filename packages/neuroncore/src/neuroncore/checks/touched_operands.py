@@ -27,7 +27,7 @@ class AccessedOperands:
 
 
 def touched_by(call: Call) -> AccessedOperands:
-    """What this call reads, index tiles first (what they say decides the rest), and writes."""
+    """Operands that this call reads, index tiles first (they determine the rest), and writes."""
     memory = [effect for effect in call.effects if not effect.is_register]
     reads = [
         effect.operand
@@ -45,7 +45,7 @@ def _begins(call: Call, touch: Touch) -> bool:
 
 
 def operand_of(call: Call, views: Mapping[str, Any], name: str) -> Any:
-    """What is touched of the operand of that name, or the index tile of a dynamic one: its poison
+    """The accessed part of the operand of that name, or the index tile of a dynamic one: its poison
     is looked up here and by the instruction alike.
     """
     if name in views:

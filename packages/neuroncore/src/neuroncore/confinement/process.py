@@ -32,7 +32,7 @@ _FILE_WRITES = _WRITE_FILE | 1 << 14
 
 
 def missing_confinement() -> str:
-    """What this system cannot stop user code from doing, a sentence; empty where it stops all."""
+    """Limits that this system cannot enforce on user code, a sentence; empty without any."""
     if sys.platform != "linux":
         return "nothing but Python's audit events confines the kernels that run"
     if not landlock_version():

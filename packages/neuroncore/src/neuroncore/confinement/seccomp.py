@@ -259,7 +259,7 @@ class Supervisor:
         return f"{forbidden} ({call.name})" if forbidden else None
 
     def _forbidden(self, call: Watched, thread: int, arguments: tuple[int, ...]) -> str | None:
-        """What the call does that it may not; "" for what fails and is not worth a report."""
+        """The forbidden act of the call; "" for one that fails and is not worth a report."""
         first = arguments[0] & 0xFFFFFFFF
         if call.kind == "paths":
             return self._forbidden_path(call, thread, arguments)

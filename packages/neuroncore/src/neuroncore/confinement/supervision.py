@@ -40,7 +40,7 @@ _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What a program may do: write beneath `folders`, run so long, use so much memory."""
+    """Permissions of a program: folders to write beneath, seconds, memory."""
 
     folders: Sequence[Path]
     seconds: float = inf

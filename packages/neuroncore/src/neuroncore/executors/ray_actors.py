@@ -122,7 +122,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _started(connect: Callable[[], Any], ended: threading.Event) -> Any:
-    """What a call returns that waits forever where the head is lost meanwhile. Its thread goes on
+    """The result of a call that waits forever where the head is lost meanwhile. Its thread goes on
     until the end: the system ends Ray's processes with the thread that has started them.
 
     Raises ExecutorLostError after START_S.

@@ -48,7 +48,7 @@ def accumulating(c: Call, product: Product) -> Run:
 
 
 def accumulated(c: Call) -> list[Effect]:
-    """What `accumulate` does to dst."""
+    """The effects of `accumulate` on dst."""
     return writes("dst") if c.accumulate is False else accumulates("dst")
 
 

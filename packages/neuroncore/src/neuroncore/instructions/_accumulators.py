@@ -106,7 +106,7 @@ def giving(reduce_res: Spec | None, negate: bool = False) -> Callable[[View | No
 
 
 def register_effects(c: Call, name: str) -> list[Effect]:
-    """What `reduce_cmd` does to the registers; a result that is given out is read from them."""
+    """The effects of `reduce_cmd` on the registers; a result that is written is read from them."""
     if c.reduce_cmd is ReduceCmd.reduce:
         touched = register(name, Touch.accumulate)
     elif c.reduce_cmd is ReduceCmd.idle and name == SCALAR:

@@ -82,7 +82,7 @@ def _through_tiles(call: Call, copied: list[str]) -> Plan:
 
 
 def _tile(view: View) -> View:
-    """What a view names now, as a tensor of the machine's own: no watcher hears of it."""
+    """The elements of a view as a tensor of the machine's own, without a notice to watchers."""
     values = gathered(view) if view.spec.indirect else np.array(view.array, order="C")
     spec = _dense(view.spec)
     tile = view.seen(values, spec)
@@ -160,7 +160,7 @@ def is_beyond(value: Any) -> bool:
 
 
 def too_large(name: str, value: int) -> Violation:
-    """What is wrong with such an int as the operand called `name`."""
+    """The violation of such an int as the operand called `name`."""
     return Violation(
         SignatureError, f"{name} is a number of {value.bit_length()} bits", name,
         expected=f"numbers up to {float(LARGEST):.3g}", rule="NKI: compile-time constants",

@@ -93,7 +93,7 @@ class Call:
 
     @property
     def effects(self) -> list[Effect]:
-        """What this call touches; found once."""
+        """The effects of this call; computed once."""
         if self._effects is None:
             self._effects = self.record.effects(self)
         return self._effects

@@ -102,7 +102,7 @@ def _prepare(c: Call, shape: tuple[int, ...]) -> Callable[[np.ndarray, Any, Any]
 
 
 def table_input(c: Call, views: Mapping[str, Any]) -> np.ndarray:
-    """What the function's table is asked for: data · scale + bias in float32."""
+    """The input of the function's table: data · scale + bias in float32."""
     shape = c.data.shape
     x = reader(c.data, shape)(views["data"])
     return _prepare(c, shape)(x, views["scale"], views["bias"])

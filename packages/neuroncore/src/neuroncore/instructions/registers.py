@@ -27,7 +27,7 @@ def _is_real(dtype: DType) -> bool:
 
 
 def register_dtype(dtype: DType) -> DType:
-    """What a register holds after a number of this dtype was loaded: exactly that number."""
+    """The dtype of a register after a load of a number of this dtype: exactly that number."""
     if _is_real(dtype):
         return float32
     return uint32 if dtype is uint32 else int32

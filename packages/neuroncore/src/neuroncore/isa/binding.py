@@ -245,7 +245,7 @@ class Binding:
 
 
 def kinds(operand: Operand) -> str:
-    """What an operand may be, in words."""
+    """The kinds of values that an operand may have, in words."""
     named = ["a tensor"] if operand.tile else []
     named += ["a number"] if operand.number else []
     named += ["None"] if operand.optional else []

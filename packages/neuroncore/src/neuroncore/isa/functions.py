@@ -172,7 +172,7 @@ def _inspectable(signature: Signature) -> inspect.Signature:
 
 
 def _key(record: Instruction, signature: Signature) -> Iterator[str]:
-    """What makes a signature: specs of tiles, types of numbers, values of attributes."""
+    """The parts of a signature: specs of tiles, types of numbers, values of attributes."""
     for p in signature.params:
         operand = record.operands.get(p.field)
         if operand is None:

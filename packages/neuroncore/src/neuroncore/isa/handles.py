@@ -125,7 +125,7 @@ def handle_at(frame: FrameType) -> Handle:
 
 
 def handle_of(version: tuple[int, int]) -> Handle | None:
-    """What an isa function of a version returns that no record makes; it calls this itself."""
+    """The result of a version's isa functions that no record makes; it calls this itself."""
     return handle_at(sys._getframe(1)) if version >= HANDLES_SINCE else None
 
 

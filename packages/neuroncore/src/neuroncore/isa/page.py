@@ -83,7 +83,7 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 
 
 def _notes(record: Instruction) -> list[str]:
-    """What the record's module says about all its instructions, after its title."""
+    """Notes of the record's module about all its instructions, after its title."""
     _, _, rest = (inspect.getdoc(sys.modules[record.run.__module__]) or "").partition("\n\n")
     return rest.splitlines()
 

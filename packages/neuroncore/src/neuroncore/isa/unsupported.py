@@ -45,7 +45,7 @@ def code_rejections(record: Instruction) -> tuple[str, ...]:
 
 @cache
 def common_rejections() -> tuple[str, ...]:
-    """What is rejected before the limits of any instruction, and when its operands are found."""
+    """Rejections before the limits of any instruction, and when its operands are found."""
     of_views = [getattr(View, name) for name in _MOVES]
     return _rejections_behind([check, plan, Instruction.attributes, *of_views], UNKNOWN)
 
@@ -91,7 +91,7 @@ def _named_in(function: FunctionType) -> Iterator[Any]:
 
 
 def _held_by(value: Any) -> Iterator[Any]:
-    """What tables and plain objects hold; of other records nothing, their rejections are theirs."""
+    """Contents of tables and plain objects; nothing of other records, which list their own."""
     if isinstance(value, Mapping):
         yield from value.values()
     elif isinstance(value, (tuple, list)):
@@ -121,7 +121,7 @@ class _Scope:
 
 
 def function_rejections(function: FunctionType, record: str = UNKNOWN) -> tuple[str, ...]:
-    """What a function makes errors and violations of, as its text writes it."""
+    """Texts of a function's errors and violations, as its source writes them."""
     found: list[str] = []
     for node, scope in _scopes(function, record):
         calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
@@ -150,7 +150,7 @@ def _scopes(function: FunctionType, record: str) -> Iterator[tuple[ast.AST, _Sco
 
 
 def _given(text: Text, record: str) -> list[str]:
-    """What a text of a rejection can be: a template, or what a function returns."""
+    """The texts of a rejection: a template, or the results of a function."""
     if not isinstance(text, FunctionType):
         return [] if text is None else [_template(str(text), record)]
     found: list[str] = []
@@ -215,7 +215,7 @@ def _joined(what: list[str], expected: list[str], rule: list[str]) -> Iterator[s
 
 
 def _texts(node: ast.expr, scope: _Scope) -> list[str]:
-    """What an expression of strings can be; two where a condition decides."""
+    """The possible values of an expression of strings; two where a condition decides."""
     match node:
         case ast.IfExp():
             return list(dict.fromkeys([*_texts(node.body, scope), *_texts(node.orelse, scope)]))

@@ -95,7 +95,7 @@ def _progression(rows: np.ndarray, start: int) -> tuple[int, int]:
 
 
 def touched(event: Event | Call, views: Mapping[str, View | Any] | None = None) -> list[Touched]:
-    """What an instruction touches, by its record, at the bytes that its operands name now.
+    """Accesses of an instruction, by its record, to the bytes that its operands name now.
 
     `event` is what a watcher gets, or a call with the `views` it works on. The index of a dynamic
     operand is read as operand "<name>.index".

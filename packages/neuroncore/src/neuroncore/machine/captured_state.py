@@ -45,7 +45,7 @@ CLOCKS = {
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """What a body did to a variable of the kernel, or to an element of one."""
+    """A change by a body to a variable of the kernel, or to an element of one."""
 
     what: str
     got: str
@@ -53,7 +53,7 @@ class StateChange:
 
 
 class CapturedState:
-    """What `body` captures, as it is now."""
+    """The variables that `body` captures, at present."""
 
     def __init__(self, body: Callable[..., Any]) -> None:
         self._functions = list(_functions(body))
@@ -67,7 +67,7 @@ class CapturedState:
         return found
 
     def changes(self) -> list[StateChange]:
-        """What differs from the beginning; of an object that grew the object, not its elements.
+        """Differences from the beginning; of an object that grew the object, not its elements.
         Then the functions that the body names and whose value differs from call to call.
         """
         before, after = self._before, self._values()
@@ -157,7 +157,7 @@ def _clocks(functions: Sequence[FunctionType]) -> Iterator[str]:
 
 
 def _member(value: Any, name: str) -> Any:
-    """What a module or class, one of its bases too, holds under a name; None for all else."""
+    """The value of a name in a module or class, its bases included; None for all else."""
     if not isinstance(value, (ModuleType, type)) or _is_ours(value):
         return None
     holders = value.__mro__ if isinstance(value, type) else (value,)

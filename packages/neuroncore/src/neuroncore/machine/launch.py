@@ -71,7 +71,7 @@ class Launch:
 
     @property
     def kernel(self) -> str:
-        """What the function is called."""
+        """The name of the function."""
         return getattr(self.body, "__name__", "")
 
     @property
@@ -120,7 +120,7 @@ class Launch:
 
     @contextmanager
     def in_body(self, loop: str, place: Place | None, is_documented: bool = True) -> Iterator[None]:
-        """What the block makes belongs to the body of a device loop."""
+        """Tensors and instructions of the block belong to the body of a device loop."""
         body = Body(loop, place, is_documented, outer=self.scope)
         self.bodies.append(body)
         try:
@@ -273,7 +273,7 @@ def signature_error_of(wrong: Exception) -> KernelError | None:
 
 
 def export(value: Any, check: Callable[[View], None] = lambda view: None) -> Any:
-    """What a kernel returned, with every tensor as a NumPy array."""
+    """The result of a kernel, with every tensor as a NumPy array."""
     if isinstance(value, View):
         check(value)
         return to_numpy(value)

@@ -108,7 +108,7 @@ class _Allocation:
 
 
 class LoopTrace(Watcher):
-    """What one turn of a device loop does; `run` does it."""
+    """One iteration of a device loop, traced; `run` executes it."""
 
     def __init__(self, core: NeuronCore) -> None:
         self.core = core

@@ -131,7 +131,7 @@ class Watcher:
 
 
 class Tracing(Protocol):
-    """What receives the instructions of a core while the body of a device loop is traced
+    """The receiver of a core's instructions while the body of a device loop is traced
     (neuroncore.machine.loop_trace)."""
 
     watchers: tuple[Watcher, ...]

@@ -34,7 +34,7 @@ RULE = "NKI: registers"
 
 
 def endless(turns: int, expected: str, place: Place | None) -> EndlessLoopError:
-    """What is raised for the loop at `place` once it has taken as many turns as it may."""
+    """The error for the loop at `place` after the largest number of iterations."""
     return EndlessLoopError(
         f"the loop has not ended after {turns} turns", expected=expected, place=place,
         hint="let the body change what the loop waits for, or raise Options.dynamic_turns",
@@ -114,7 +114,7 @@ class DeviceNumber:
 
     @property
     def dtype(self) -> DType:
-        """What it holds at this line of the kernel."""
+        """The dtype of its value at this line of the kernel."""
         return self._dtype
 
     @property
@@ -279,7 +279,7 @@ class LoopRegister(TracedRegister):
 
 
 def without_value(what: str, number: DeviceNumber) -> DeviceValueError:
-    """What is raised where Python needs a number that only the device has."""
+    """The error where Python needs a number that only the device has."""
     hint = "use it as bound of nl.fori_loop or as scalar_offset"
     if isinstance(number, VirtualRegister):
         hint = "nl.while_loop replaces `while register:` of NKI up to 0.6"

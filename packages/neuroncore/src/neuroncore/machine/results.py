@@ -38,7 +38,7 @@ def widened(array: np.ndarray) -> np.ndarray:
 
 
 def described(view: View) -> str:
-    """What print() shows of a tensor: shape, dtype, memory, and the values that it holds now."""
+    """The text of print() for a tensor: shape, dtype, memory, and its present values."""
     if view.storage.fresh:
         return f"{view!r} never written"
     if not view.core.computes:

@@ -106,7 +106,7 @@ class NkiScalar(DeviceNumber):
         return result
 
     def _reading(self, operand: Any) -> Callable[[], int]:
-        """What gives an operand when the device computes. Raises for other types and widths."""
+        """The function that reads an operand on the device. Raises for other types and widths."""
         wraps = self.options.scalar_operands == "wrap"
         if isinstance(operand, NkiScalar):
             operand._reject_comparison()

@@ -19,7 +19,7 @@ _PI = 3.1415925  # the largest float32 below π
 
 
 class Arithmetic(Protocol):
-    """What a language calculates with: each gives a new tile of dtype `dtype`."""
+    """The operations of a language: each gives a new tile of dtype `dtype`."""
 
     def unary(self, name: str, x: Any, dtype: Any) -> Any:
         """An activation function."""

@@ -104,7 +104,7 @@ def _expand(view: StridedView, key: tuple[Any, ...]) -> list[Any]:
 
 
 def _basic(view: StridedView, dim: int, item: Any) -> slice:
-    """What a slice or an int selects of a dimension, as a slice of numbers."""
+    """The part of a dimension that a slice or an int selects, as a slice of numbers."""
     if isinstance(item, slice):
         return _slice(view, dim, item, view.shape[dim])
     at = _position(view, dim, item, view.shape[dim])

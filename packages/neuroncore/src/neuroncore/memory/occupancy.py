@@ -16,7 +16,7 @@ _UNITS = {MemorySpace.sbuf: "bytes per partition", MemorySpace.psum: "banks"}
 
 
 def units_held(space: MemorySpace, target: Target, free_bytes: int) -> int:
-    """What a tensor of so many bytes per partition holds."""
+    """The occupancy of a tensor of so many bytes per partition."""
     return -(-free_bytes // _unit_bytes(space, target))
 
 
@@ -40,7 +40,7 @@ def covered(spans: Iterable[tuple[int, int]]) -> int:
 def over_capacity(
     space: MemorySpace, target: Target, held: int, usable_sbuf: int, holders: list[str]
 ) -> Violation | None:
-    """What is wrong with holding so much at once, `holders` being the largest first."""
+    """The violation of storing so much at once, `holders` being the largest first."""
     limit = target.psum_banks if space is MemorySpace.psum else usable_sbuf
     if held <= limit:
         return None

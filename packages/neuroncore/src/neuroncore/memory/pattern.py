@@ -245,7 +245,7 @@ def _check_divides(view: StridedView, to: DType) -> None:
 def _outside(
     base: int, steps: tuple[int, ...], counts: tuple[int, ...], size: int, dynamic: bool
 ) -> AccessError | None:
-    """What is wrong with a pattern that leaves the tensor."""
+    """The error for a pattern that leaves the tensor."""
     low, high = (base + r for r in reach(counts, steps))
     if low >= 0 and high < size:
         return None

@@ -102,12 +102,12 @@ class Storage:
         fill(self.flat, self.undefined(zero))
 
     def undefined(self, zero: bool = False) -> float:
-        """What an element holds that nothing has written."""
+        """The value of an uninitialised element."""
         return undefined(self.dtype, zero)
 
 
 def undefined(dtype: DType, zero: bool = False) -> float:
-    """What an element of a dtype holds that nothing has written."""
+    """The value of an uninitialised element."""
     return 0 if zero else np.nan if dtype.is_float and dtype.lanes == 1 else INTEGER_POISON
 
 

@@ -153,7 +153,7 @@ def _param(text: str, keyword_only: bool) -> Param:
 
 
 def _numbered(first: str, last: int) -> tuple[str, ...]:
-    """What follows src0 up to src15."""
+    """Names from src0 up to src15."""
     stem = first.rstrip("0123456789")
     return tuple(f"{stem}{n}" for n in range(int(first[len(stem) :]) + 1, last + 1))
 
@@ -203,7 +203,7 @@ class MeaningChange:
 
     @property
     def subject(self) -> str:
-        """What it is about, in words."""
+        """The subject, in words."""
         return self.construct or " and ".join(self.functions)
 
 

@@ -57,7 +57,7 @@ def _counts(rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _spreads() -> Iterator[str]:
-    """What an interval adds to the spread of the constants."""
+    """The contributions of an interval to the spread of the constants."""
     for toolchain, error in costs()["model_error"].items():
         yield f"- the model itself, {toolchain} toolchain: {error:.1%}"
     for verdict, wider in WIDER.items():

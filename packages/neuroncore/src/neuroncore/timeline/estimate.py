@@ -159,7 +159,7 @@ def _played(
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """What a compiler may do: put instructions into gaps, deal out engines that were left open,
+    """Freedoms of a compiler: put instructions into gaps, deal out engines that were left open,
     give buffers of loops several places.
     """
 

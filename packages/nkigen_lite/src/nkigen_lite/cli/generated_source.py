@@ -82,7 +82,7 @@ def normal_inputs(specs: Sequence[Spec], seed: int) -> list[np.ndarray]:
 
 
 def run_source(kernel: Compiled, source: str, arrays: Sequence[np.ndarray]) -> Any:
-    """What `source`, the kernel's, gives under the runtime, as the function would give it; arrays
+    """The result of `source`, the kernel's, under the runtime, as the function gives it; arrays
     that it writes to are updated.
 
     Raises RunError.
@@ -120,7 +120,7 @@ class Found:
 
     @property
     def limit(self) -> str:
-        """What is allowed."""
+        """The allowed difference."""
         unit = "" if self.difference.ulps is None else " ulps of the largest element"
         return f"{self.name} {self.allowed:.3g}{unit}"
 
@@ -170,7 +170,7 @@ def verdict(report: Sequence[Found]) -> str:
 def _in_own_dtypes(
     function: Callable[..., Any], arrays: list[np.ndarray], exact: Sequence[Any]
 ) -> Sequence[Any]:
-    """What NumPy gives for the arrays as they are; the exact results for dtypes that it lacks."""
+    """NumPy's results for the arrays as they are; the exact results for dtypes that it lacks."""
     try:
         return _several(function(*arrays))
     except TypeError:

@@ -169,7 +169,7 @@ class _Job:
             sys.stdout.write(text)
 
     def found(self, kernel: Compiled, text: str) -> list[Found]:
-        """What --run finds of each result."""
+        """The findings of --run for each result."""
         arrays = normal_inputs(self.specs, self.given.seed)
         return compare(kernel, text, self.function, arrays, self.given.tolerance)
 
@@ -178,7 +178,7 @@ class _Job:
         print(json.dumps(self.record(kernel, text, report), indent=1))
 
     def say_text(self, kernel: Compiled, _text: str, report: list[Found]) -> None:
-        """What --explain and --run ask for, where the kernel is not."""
+        """The text of --explain and --run, on a stream beside the kernel's."""
         out = sys.stderr if self.given.output is None else sys.stdout
         if self.given.explain:
             print(kernel.explain(), file=out)
@@ -214,7 +214,7 @@ _SAYS: dict[str, Callable[[_Job, Compiled, str, list[Found]], None]] = {
 
 
 def _results(kernel: Compiled) -> dict[str, Any]:
-    """What --report shows."""
+    """The contents of --report."""
     return {"timelines": [estimate(kernel.program)], "text": ("Passes", kernel.explain())}
 
 

@@ -206,7 +206,7 @@ def _fastest_plan(graph: Graph, target: str, nki: str, in_place: bool) -> tuple[
 
 
 def returned(graph: Graph) -> tuple[str, ...]:
-    """What a kernel returns: the outputs, then what else is left in written arguments. Arrays
+    """The results of a kernel: the outputs, then other values of written arguments. Arrays
     without elements are neither parameters nor results."""
     left = dict.fromkeys(value for _, value in graph.writes)
     every = (*graph.outputs, *(v for v in left if v not in graph.outputs))

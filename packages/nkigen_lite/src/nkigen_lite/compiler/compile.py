@@ -43,7 +43,7 @@ class Compiled:
 
     @property
     def graph(self) -> Graph:
-        """What was traced."""
+        """The traced graph."""
         return self.passes["traced"]
 
     @cached_property
@@ -53,11 +53,11 @@ class Compiled:
 
     @cached_property
     def stats(self) -> Stats:
-        """What one execution costs."""
+        """The cost of one execution."""
         return measure(self.program)
 
     def explain(self) -> str:
-        """What each pass made, the groups, why operations were not fused, what it costs: text."""
+        """The result of each pass, the groups, why operations were not fused, the cost: text."""
         return explained(self.passes, self.plan, self.stats)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
@@ -90,7 +90,7 @@ class Compiled:
         ]
 
     def results(self, given: Sequence[Any], arrays: Sequence[Any]) -> Any:
-        """What the program, or its source, gave for `arrays`, as the function gives it: one array
+        """The results of the program or source for `arrays`, as the function gives it: one array
         or a tuple; what the function leaves in its arguments is written there."""
         graph, names = self.plan.graph, returned(self.plan.graph)
         values = [

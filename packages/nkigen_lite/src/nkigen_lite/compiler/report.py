@@ -76,7 +76,7 @@ def least_bytes(graph: Graph) -> int:
 
 
 def stats_text(stats: Stats, least: int) -> str:
-    """What one execution costs; `least` are the bytes of arguments and results."""
+    """The cost of one execution, as text."""
     return (
         "== cost ==\n"
         f"{stats.instructions} instructions, {stats.dmas} of them DMAs\n"

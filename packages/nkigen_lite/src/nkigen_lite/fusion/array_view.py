@@ -112,7 +112,7 @@ def _bitcast(node: Node, source: ArrayView) -> ArrayView:
 
 
 def _convert(node: Node, source: ArrayView) -> ArrayView:
-    """What a DMA converts as it reads."""
+    """The view of a node that a DMA converts as it reads."""
     return replace(source, dtype=held_as(node.spec.dtype))
 
 

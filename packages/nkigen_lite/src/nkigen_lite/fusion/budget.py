@@ -61,7 +61,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is known of all groups of a graph: the specs of values, the numbers that constants are
+    """Facts about all groups of a graph: the specs of values, the numbers that constants are
     everywhere, the target."""
 
     specs: Mapping[str, Spec]

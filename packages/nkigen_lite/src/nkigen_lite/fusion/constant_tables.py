@@ -67,7 +67,7 @@ class Table:
 
 
 def table_of(node: Node) -> Table:
-    """What the constant or iota is made of."""
+    """The table of a constant or iota."""
     if node.op == "iota":
         axis, shape = node.attrs["axis"], node.spec.shape
         return Table(shape, node.spec.dtype, (axis,), (Progression(0.0, 1, shape[axis]),))

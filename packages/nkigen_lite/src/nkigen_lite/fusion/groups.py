@@ -63,7 +63,7 @@ class End:
 
     @property
     def value(self) -> Node:
-        """What leaves the group."""
+        """The value that leaves the group."""
         return (self.node, *self.after)[-1]
 
     @property
@@ -86,12 +86,12 @@ class Group:
 
     @property
     def late(self) -> set[str]:
-        """What is not known before the last tile."""
+        """Values that are not known before the last tile."""
         return {name for end in self.ends for name in end.names}
 
     @property
     def steps(self) -> list[Node]:
-        """What is done to every tile."""
+        """Operations on every tile."""
         return [n for n in self.nodes if n.name not in self.late]
 
     @property

@@ -25,7 +25,7 @@ Point = tuple[str, int]
 
 
 class Role(Enum):
-    """What an axis of the domain becomes."""
+    """The place of a domain's axis on chip."""
 
     batch = "a loop"
     rows = "partitions"

@@ -66,7 +66,7 @@ def widened(array: np.ndarray, dtype: DType, computing: np.dtype) -> np.ndarray:
 
 
 def _rounded(array: np.ndarray, dtype: DType, computing: np.dtype) -> np.ndarray:
-    """What an operation computed, as its dtype: floats rounded once, integers modulo their range,
+    """The result of an operation, as its dtype: floats rounded once, integers modulo their range,
     floats to integers by truncation (NumPy's astype)."""
     if dtype is bool_:
         return array.astype(np.bool_)

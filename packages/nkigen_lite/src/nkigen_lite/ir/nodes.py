@@ -33,5 +33,5 @@ class Node:
 
     @property
     def record(self) -> Op:
-        """What is known of the operation."""
+        """The record of the operation."""
         return OPS[self.op]

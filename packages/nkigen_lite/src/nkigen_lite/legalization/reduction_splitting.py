@@ -348,7 +348,7 @@ class _Rows:
         return self.reshaped(value, passes) if shape else self.in_shape(value)
 
     def reshaped(self, value: str, passes: int) -> str:
-        """What is read: rows cut, one number per row with the axes that cut rows have."""
+        """The operand: rows cut, one number per row with the axes that cut rows have."""
         node, shape = self.graph.by_name.get(value), self.graph.specs[value].shape
         number = node.attrs["value"].uniform if node is not None and node.op == "constant" else None
         if number is not None:

@@ -9,7 +9,7 @@ from nkigen_lite.tensors.spec import Shape, Spec
 
 
 class GraphBuilder(Protocol):
-    """What adds operations to a graph."""
+    """Adds operations to a graph."""
 
     def spec(self, value: str) -> Spec:
         """The spec of a value."""
@@ -47,7 +47,7 @@ class Expr:
 
     @property
     def number(self) -> Any:
-        """What a uniform constant is everywhere; None for another value."""
+        """The value of a uniform constant; None for another value."""
         return self.match.uniform(self.value)
 
     def call(self, op: str, *others: Any, **attrs: Any) -> Expr:

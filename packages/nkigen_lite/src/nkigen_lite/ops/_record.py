@@ -36,7 +36,7 @@ class Kind(Enum):
 
 
 class Engine(Enum):
-    """What computes an operation in one instruction."""
+    """The engine that computes an operation in one instruction."""
 
     activation = "a function of ScalarE that means what NumPy means wherever ScalarE takes it"
     alu = "two operands in float32, rounded once"
@@ -175,7 +175,7 @@ class _ShapeMismatchError(Exception):
 
 
 def mismatch(what: str, expected: str | None = None) -> Exception:
-    """What a shape or dtype rule raises; the record adds its name and the operands."""
+    """The error of a shape or dtype rule; the record adds its name and the operands."""
     return _ShapeMismatchError(what, expected)
 
 

@@ -159,7 +159,7 @@ def _as_parts(m: Match) -> str | None:
 
 
 def _written(m: Match, axis: int) -> Iterator[_Written]:
-    """What was written last, then what was before it, until that is the whole axis."""
+    """Writes from the last to the first, until they cover the whole axis."""
     left, node = m.root.spec.shape[axis], m.root
     found: Node | None = node
     while found is not None and found.op == "update" and left > 0:

@@ -115,7 +115,7 @@ class _Rolled:
         return starts, axis, by[axis]
 
     def elements(self, place: int) -> str:
-        """What the slices of all steps take, the step as the first axis."""
+        """The slices of all steps, the step as the first axis."""
         node, (starts, axis, by) = self.steps.node(0, place), self.moved(place)
         sizes, steps = list(node.attrs["sizes"]), list(node.attrs["steps"])
         sizes[axis], steps[axis] = self.count, by
@@ -147,7 +147,7 @@ class _Rolled:
     def joined(
         self, place: int, shape: tuple[int, ...], axis: int, is_backward: bool = False
     ) -> str:  # fmt: skip
-        """What all steps leave, as pieces of this shape next to each other along the axis."""
+        """The results of all steps, as pieces of this shape next to each other along the axis."""
         value = self.reshape(self.stacked[place], (self.count, *shape))
         if is_backward:
             starts, steps = (self.count - 1, *(0 for _ in shape)), (-1, *(1 for _ in shape))

@@ -62,7 +62,7 @@ def of(op: str, *operands: Pattern | str | float, name: str | None = None) -> Of
 
 @dataclass(slots=True, eq=False)
 class Match:
-    """What a pattern found, and the graph to put the replacement into."""
+    """The match of a pattern, and the graph to put the replacement into."""
 
     build: Builder
     root: Node

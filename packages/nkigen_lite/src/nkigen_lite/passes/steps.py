@@ -60,7 +60,7 @@ class Steps:
 
 
 def key_of(node: Node) -> tuple[Any, ...]:
-    """What is the same in every step: all but the operands and where slices begin."""
+    """The part of a node that is equal in every step: all but operands and begins of slices."""
     moves = node.op in ("slice", "update")
     attrs = tuple((k, v) for k, v in node.attrs.items() if not (moves and k == "starts"))
     return node.op, node.spec, len(node.operands), attrs

@@ -101,7 +101,7 @@ class Selector:
         return self.numbers[value] if value in self.numbers else self.make(value)
 
     def dtype_of(self, tile: Tile) -> DType:
-        """What its elements are."""
+        """The dtype of its elements."""
         return tile.dtype if isinstance(tile, ReinterpretedTile) else self.dtypes[tile]
 
     def is_single(self, value: str) -> bool:
@@ -155,7 +155,7 @@ class Selector:
         return self.full[against] and not self.full[value]
 
     def stages(self, value: str, most: int) -> tuple[str, list[AluStage]]:
-        """What `value` is made of: a value and up to `most` stages that nothing else needs."""
+        """The parts of `value`: a value and up to `most` stages that nothing else needs."""
         found: list[AluStage] = []
         while len(found) < most and (self.is_single(value) or self.is_passing_truth(value)):
             step = self.stage(self.compared(self.nodes[value]))

@@ -37,7 +37,7 @@ def on_chip(layout: ResidentLayout) -> np.ndarray:
 def random_access(rng: np.random.Generator, run: int) -> Access | None:
     """Rows of runs and one or two axes of powers of two, inside 512 elements."""
     axes = [(2 ** rng.integers(0, 6), 2 ** rng.integers(0, 9)) for _ in range(rng.integers(1, 3))]
-    axes.insert(0, (2 ** rng.integers(0, 8), run))
+    axes.insert(0, (2 ** rng.integers(0, 8), np.int64(run)))
     shape, strides = (tuple(map(int, found)) for found in zip(*axes, strict=True))
     room = 512 - sum((n - 1) * s for n, s in axes)
     return Access("x", Affine(int(rng.integers(room))), shape, strides) if room > 0 else None

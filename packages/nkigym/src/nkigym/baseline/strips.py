@@ -11,7 +11,7 @@ from nkigym.baseline.errors import BaselineError
 
 @dataclass(slots=True)
 class Segment:
-    """What one loop over columns makes: `products`, then the `group` on a tile of them.
+    """The results of one loop over columns: `products`, then the `group` on a tile of them.
 
     `columns` are all of them. A segment whose group needs whole rows (`by_rows`) has no loop and no
     products. `is_turned`: with columns on partitions.

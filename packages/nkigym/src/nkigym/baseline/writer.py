@@ -37,7 +37,7 @@ def write_strip(writer: Writer, plan: Plan, strip: Strip, arrays: Arrays) -> Non
 def _tiles(
     writer: Writer, plan: Plan, strip: Strip, segment: Segment, arrays: Arrays
 ) -> Tiles:  # fmt: skip
-    """What writes the instructions of the segment's group on a tile."""
+    """The writer of the instructions of the segment's group on a tile."""
     group, domain = segment.group, segment.domain
     assert group is not None and domain is not None
     mine = (strip.stored | strip.kept) & group.names

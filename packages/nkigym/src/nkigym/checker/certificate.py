@@ -28,7 +28,7 @@ ATOM = 128
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What is claimed: of each variable and of the output, a number per atom, row by row."""
+    """Claims: of each variable and of the output, a number per atom, row by row."""
 
     program: TileProgram
     tiles: Mapping[str, tuple[int, ...]]

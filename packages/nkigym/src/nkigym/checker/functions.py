@@ -42,7 +42,7 @@ class Function:
 
 
 def atom(name: str, row: int, column: int) -> tuple[str, int, int]:
-    """What the atom of a parameter that begins there is called."""
+    """The name of a parameter's atom that begins there."""
     return name, row, column
 
 

@@ -107,7 +107,7 @@ def executed(program: TileProgram, function: Function, seed: int = 0) -> list[Fi
 
 
 def _difference(name: str, given: np.ndarray | None, wanted: np.ndarray) -> str | None:
-    """What is wrong with an output."""
+    """The difference of an output from the expected one."""
     if given is None or given.shape != wanted.shape:
         return f"no {name} of shape {wanted.shape}"
     differs = given != wanted

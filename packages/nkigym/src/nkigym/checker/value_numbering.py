@@ -28,7 +28,7 @@ class Numbers:
 
 @dataclass(slots=True)
 class Numbered:
-    """What the statements of a program compute, and what is wrong with them.
+    """The values that the statements of a program compute, and its findings.
 
     `tiles` has the atoms of every variable, `shapes` its extents, `outputs` for each output the
     number of every atom that is stored, by its first row and column.
@@ -223,7 +223,7 @@ def _inside(reference: Reference, shape: tuple[int, ...]) -> tuple[Corner, Corne
 
 
 def _loaded(statement: Statement) -> tuple[Reference, int]:
-    """What is loaded, and how often. Raises NotAllowedError where there are other arguments."""
+    """The loaded part, and how often. Raises NotAllowedError where there are other arguments."""
     match statement.arguments:
         case (("src", Reference() as source),):
             return source, 1

@@ -44,7 +44,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _checked(given: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """What is wrong, and what was checked."""
+    """Findings, and the parts that were checked."""
     data = _json(Path(given.file))
     if isinstance(data, Mapping) and "format" in data:
         found = read_certificate(Path(given.file).read_text("utf-8")).findings()

@@ -60,7 +60,7 @@ WITHOUT_CONTRACTION = ("repeated_add", "sum_and_product", "tensor_add")
 
 @dataclass(frozen=True, slots=True)
 class Enumerated:
-    """What is reported. `visited` counts the root and every transition; `canonical` are the
+    """The report. `visited` counts the root and every transition; `canonical` are the
     programs that differ in more than names, order and numbering of tiles, None where there are too
     many ways to number them and for all but products under public transforms; all of `certified`
     are reached by proved steps alone, and `checked` have passed the checker, where it was asked;

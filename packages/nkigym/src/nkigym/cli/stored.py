@@ -58,7 +58,7 @@ def show(given: argparse.Namespace) -> int:
 
 
 def _results(store: Store) -> dict[str, Any]:
-    """What --report shows: every kernel before its searches and as the fastest of them made it."""
+    """The contents of --report: every kernel before its searches, and the fastest of them."""
     timelines, schedules = [], []
     for problem in store.problems():
         runs = [run for run in store.runs(problem.key) if run.get("curve")]

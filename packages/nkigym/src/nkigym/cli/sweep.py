@@ -53,7 +53,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def progress_line(sweep: Sweep) -> str:
-    """What a terminal sees of a moment."""
+    """The progress line of a terminal."""
     done, tasks = len(sweep.rows), len(sweep.tasks)
     parts = [f"{done} of {tasks} done", f"{sweep.results:,} results"]
     if sweep.best:

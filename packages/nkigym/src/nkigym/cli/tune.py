@@ -60,7 +60,7 @@ class Progress:
 
 
 def line(seen: SearchProgress, budget: Budget) -> str:
-    """What is shown of a moment."""
+    """The progress line of a search."""
     left = []
     if budget.seconds < inf:
         left.append(f"{max(0.0, budget.seconds - seen.seconds):.0f} s left")
@@ -92,7 +92,7 @@ FORMATS: Mapping[str, Callable[[Tuned], str]] = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What to tune, how to search, where results go."""
+    """Options: the function to tune, the search, places of results."""
     add = parser.add_argument
     add("kernel", metavar="MODULE:FUNCTION|FILE",
         help="a NumPy function or an @nki.jit kernel (module or FILE.py), or a file with a kernel "
@@ -158,7 +158,7 @@ def _has_jobs(given: argparse.Namespace) -> bool:
 
 
 def _results(given: argparse.Namespace, tuned: Tuned) -> dict[str, Any]:
-    """What --report shows."""
+    """The contents of --report."""
     kernel, specs = load_kernel(given.kernel, given.spec, given.target, given.nki)
     engines = _constraints(given)["engines"]
     task = tuning_task(kernel, specs, given.target, given.nki, engines, tuned.start or given.start)

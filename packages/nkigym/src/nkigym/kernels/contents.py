@@ -25,7 +25,7 @@ _loops: dict[int, tuple[Loop, Contents]] = {}
 
 
 def contents_of(body: tuple[Statement, ...]) -> Contents:
-    """What the statements of a block hold."""
+    """The contents of a block's statements."""
     count = len(body)
     buffers: dict[str, Buffer] = {}
     variables: set[str] = set()

@@ -22,7 +22,7 @@ def with_slots(buffer: Buffer, slots: int) -> Buffer:
 def slot_rewriter(
     old: Mapping[str, Buffer], loop: Loop, scope: Scope, values: Mapping[str, Affine] | None = None
 ) -> Callable[[Access], Access]:
-    """What makes of accesses to the `old` buffers those to the slot of this iteration of `loop`;
+    """Rewrites accesses to the `old` buffers as those to the slot of this iteration of `loop`;
     first it replaces loop variables by their `values`, everywhere. The scope is that of the access.
     """
     given = values or {}

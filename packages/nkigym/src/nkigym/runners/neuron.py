@@ -78,7 +78,7 @@ class CompilePayload(NamedTuple):
 
 
 class RunPayload(NamedTuple):
-    """What to run and how often."""
+    """A kernel to run and the number of runs."""
 
     compiled: CompilePayload
     warmup: int

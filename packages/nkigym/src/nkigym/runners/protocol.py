@@ -32,7 +32,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a runner has found of a case: "ok", or why not, with the log. Times are ns.
+    """The result of a runner for a case: "ok", or why not, with the log. Times are ns.
 
     `times_ns` has every repetition, outliers too.
     """

@@ -133,7 +133,7 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a strategy can be told. Raises ConstraintError for a number below 1.
+    """Settings of a strategy. Raises ConstraintError for a number below 1.
 
     `num_targets` (random): stop once so many unique programs qualify. `width` (beam): how many
     programs of a depth go on. `population` (evolutionary, descent): how many programs survive a

@@ -61,7 +61,7 @@ def _promise(node: Node) -> float:
 
 @dataclass(slots=True)
 class _Descents(Generic[State, Step]):
-    """What descents have learnt."""
+    """Results of the descents so far."""
 
     explorer: Explorer[State, Step]
     random: Random

@@ -68,7 +68,7 @@ class Node(Generic[State, Step]):
 
 
 class Attempt(NamedTuple, Generic[State, Step]):
-    """What a candidate led to: None where it was rejected, now or before."""
+    """The result of a candidate: None where it was rejected, now or before."""
 
     node: Node[State, Step] | None
     is_new: bool
@@ -129,7 +129,7 @@ class Explorer(Generic[State, Step]):
         self.estimate(self.root)
 
     def steps(self, node: Node[State, Step]) -> Sequence[Step]:
-        """What can be tried from a node; nothing where it is as deep as it may be."""
+        """Steps to try from a node; none where it is as deep as it may be."""
         if node.steps is None:
             deeper = node.depth < self.constraints.max_depth
             node.steps = self.space.steps(node.state) if deeper else ()

@@ -44,7 +44,7 @@ class SearchSpace(Protocol[State, Step]):
 
     @property
     def name(self) -> str:
-        """What is searched, in a word."""
+        """The subject of the search, in a word."""
         ...
 
     @property
@@ -66,11 +66,11 @@ class SearchSpace(Protocol[State, Step]):
         ...
 
     def apply(self, state: State, step: Step) -> Applied[State]:
-        """What a step leads to, proved to compute the same. Raises RejectedStepError."""
+        """The state after a step, proved to compute the same. Raises RejectedStepError."""
         ...
 
     def kind(self, step: Step) -> str:
-        """What is done, in a word."""
+        """The kind of a step, in a word."""
         ...
 
     def family(self, step: Step) -> Hashable:

@@ -49,7 +49,7 @@ _TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is searched: `key` is its content; `costs` the version of the cost constants. Kernels
+    """The subject of a search: `key` is its content; `costs` the version of the costs. Kernels
     that need the same orders share a key, also under different names.
     """
 
@@ -132,7 +132,7 @@ class Store:
             made.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def add_run(self, problem: Problem, report: Mapping[str, Any]) -> int:
-        """What a search has done; the number of the report."""
+        """Adds the report of a search."""
         with self._transaction() as made:
             added = made.execute(
                 "INSERT INTO runs (problem, report) VALUES (?, ?)",
@@ -266,7 +266,7 @@ AT_ONCE = 32
 
 
 class ResultSink(Protocol):
-    """What takes results and reports: a store, or what forwards them to one."""
+    """A receiver of results and reports: a store, or a connection to one."""
 
     def add(self, problem: Problem, results: Iterable[Result] = ()) -> None: ...
 

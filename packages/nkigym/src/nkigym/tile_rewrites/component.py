@@ -73,7 +73,7 @@ class Component(ABC):
 
     @cached_property
     def outcomes(self) -> tuple[tuple[Self, Renaming | None], ...]:
-        """What each opportunity leads to."""
+        """The result of each opportunity."""
         return tuple(self.after(step) for step in self.steps)
 
     def renamed(self, renaming: Renaming) -> Self:

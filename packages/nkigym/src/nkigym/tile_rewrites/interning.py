@@ -107,7 +107,7 @@ class InternTable:
 
 
 def _both(one: Operand, other: Operand) -> Operand:
-    """What touches as one operand."""
+    """The access of two adjacent operands as one."""
     left, right = sorted((one, other), key=lambda operand: operand.columns)
     columns = union(left.columns, right.columns)
     return one._replace(columns=columns, values=left.values + right.values)
@@ -116,7 +116,7 @@ def _both(one: Operand, other: Operand) -> Operand:
 def _widening(
     operator: str, operands: tuple[Operand, ...], attributes: Attributes
 ) -> tuple[object, tuple[Interval, ...]]:
-    """What calls share that could become one along an axis of several operands, and where they
+    """The common part of calls that could become one along an axis, and the places where they
     differ."""
     record = OPERATORS[operator]
     wide = [o for o in operands if record.operands[o.name][1] == record.widens]
@@ -129,7 +129,7 @@ def _widening(
 def _growing(
     operator: str, operands: tuple[Operand, ...], attributes: Attributes
 ) -> tuple[object, Interval]:
-    """What calls share that could become one, and where they differ."""
+    """The common part of calls that could become one, and where they differ."""
     record = OPERATORS[operator]
     if record.grows is None:
         return None, (0, 0)

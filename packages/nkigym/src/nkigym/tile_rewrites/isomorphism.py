@@ -46,7 +46,7 @@ Positions = dict[str, int]
 
 
 class Sites(NamedTuple):
-    """What programs of a space are written down by, each with its tile along every axis."""
+    """The calls in which programs of a space are written, each with its tile along every axis."""
 
     calls: dict[int, int]  # value number -> place
     at: list[Positions]

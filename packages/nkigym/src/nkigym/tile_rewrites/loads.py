@@ -19,7 +19,7 @@ Groups = Mapping[Slice, tuple[int, ...]]
 
 
 class Loads(Component):
-    """What is loaded, each with the numbers of the variables that hold it, in statement order.
+    """Loaded tiles, each with the numbers of the variables that contain it, in statement order.
 
     Statement order is that of the numbers; groups are in order of their first member.
     """

@@ -14,7 +14,7 @@ Attributes = tuple[tuple[str, Attribute], ...]
 
 
 class Operand(NamedTuple):
-    """What a call reads: part of a variable, where that was loaded from, and what it is."""
+    """An operand of a call: part of a variable, the source of its load, and its value number."""
 
     name: str
     number: int

@@ -77,7 +77,7 @@ class TileProgram(NamedTuple):
 
     @property
     def outputs(self) -> dict[str, Shape]:
-        """What is allocated, in order: name and shape."""
+        """Allocated outputs, in order: name and shape."""
         made = (s.output for s in self.statements if s.operator == ALLOCATE)
         return {output.name: output.shape for output in made}
 

@@ -49,7 +49,7 @@ class Copy:
     claims: Claims
 
     def accesses(self, name: str) -> Iterator[tuple[int, CallAccess]]:
-        """What other statements of the block do to a tile."""
+        """Accesses of the block's other statements to a tile."""
         for n, statement in enumerate(self.block):
             for touch in self.claims.accesses((statement,)) if n != self.at else ():
                 if touch.buffer == name:

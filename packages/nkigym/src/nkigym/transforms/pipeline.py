@@ -147,7 +147,7 @@ class _Writer:
         self.parts = parts
 
     def body(self) -> Body:
-        """What fills the pipeline, the loop, what is left of it, what empties it."""
+        """The prologue of the pipeline, the loop, its remaining iterations, the epilogue."""
         count, trips = len(self.parts), self.loop.trips
         groups = (trips - count + 1) // count
         body = [s for t in range(count - 1) for s in self.time(Affine(t), t)]

@@ -16,7 +16,7 @@ MOST_STEPS = 200
 def schedule_section(
     task: TuningTask, schedule: Sequence[Any], curve: Sequence[Sequence[float]]
 ) -> dict[str, Any]:
-    """What a page shows of a schedule: `curve` is that of the search's report."""
+    """The section of a page about a schedule: `curve` is that of the search's report."""
     return {
         "name": task.root.name, "curve": list(curve), "rootNs": latency_ns(task.root),
         "steps": list(_steps(task, schedule)),

@@ -62,7 +62,7 @@ def tuning_task(
     engines: Sequence[str] | None,
     start: str = "generated",
 ) -> TuningTask:
-    """What is given, for a target and a version (None: its own, or the newest).
+    """The task of a function or program, for a target and a version (None: its own, or the newest).
 
     Raises ConstraintError, UndefinedError where a result is not written, and what `problem` and
     `emit` raise.
@@ -100,7 +100,7 @@ def tuning_task(
 
 
 def stored_task(text: str, target: str, where: str) -> TuningTask:
-    """What a store has kept the text of."""
+    """The task whose text a store contains."""
     if text.startswith("def "):
         return tuning_task(parse_tiles(text), (), target, None, None)
     return _of_loops(Problem(parse_program(text, where)), None)
@@ -290,7 +290,7 @@ STARTS = {
 
 
 def _captured(kernel: Any, target: str | None, nki: str | None, specs: Sequence[Any]) -> Program:
-    """What a kernel does for such arguments: its loops, none of its values."""
+    """The program of a kernel for such arguments: its loops, none of its values."""
     from nki_runtime import program_of
 
     arrays = [np.zeros(spec.shape, spec.dtype.storage) for spec in specs]

@@ -258,7 +258,7 @@ def _executes(name: str, root: Program, winner: Program) -> Check:
 
 
 def _counted(program: Program) -> str:
-    """What a program gives: results, and arguments that it updates."""
+    """The outputs of a program in words: results, and arguments that it updates."""
     arguments = len(written_parameters(program))
     return f"{len(program.results)} outputs" + (f" and {arguments} arguments" * bool(arguments))
 
@@ -301,7 +301,7 @@ Begins = Literal["nan", "zero"]
 def run_source(
     source: str, program: Program, inputs: Sequence[np.ndarray], begins: Begins = "nan"
 ) -> list[np.ndarray]:
-    """What the program's source gives: its results, then its arguments."""
+    """The outputs of the program's source: its results, then its arguments."""
     import nki_runtime
 
     with (
@@ -321,7 +321,7 @@ def run_source(
 
 
 def run_program(program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What the program gives, without a language: its results, then its arguments."""
+    """The outputs of the program, without a language: its results, then its arguments."""
     arguments = [array.copy() for array in inputs]
     results = execute_program(program, arguments, options=Options(product_sums="float64"))
     return [*(results or ()), *arguments]

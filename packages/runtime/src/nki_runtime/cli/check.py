@@ -40,7 +40,7 @@ class Checker:
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """What was found so far."""
+        """The findings so far."""
         return self._report.findings
 
     def finish(self) -> bool:

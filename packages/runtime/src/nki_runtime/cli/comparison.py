@@ -92,7 +92,7 @@ def _start(
 
 
 def role_here() -> ResultSender | ResultComparer | None:
-    """What this process does in a comparison, if it is one of the two."""
+    """The part of this process in a comparison, if it has one."""
     words = os.environ.pop(ROLE, "").split(",", 3)
     if len(words) < 4:
         return None

@@ -57,7 +57,7 @@ class Dumper(Watcher):
             self._now().tensors.append((None, storage))
 
     def _now(self) -> _Launch:
-        """What is known of the launch; its programs may run in several threads."""
+        """The state of the launch; its programs may run in several threads."""
         return self._launches[id(running("a dump").core)]
 
     def did(self, event: Event) -> None:
@@ -79,7 +79,7 @@ class Dumper(Watcher):
 
 
 class _Launch:
-    """What a launch has made so far."""
+    """Tensors of a launch so far."""
 
     def __init__(self) -> None:
         self.tensors: list[tuple[str | None, Storage]] = []

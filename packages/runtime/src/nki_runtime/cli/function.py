@@ -126,7 +126,7 @@ def read_arguments(words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def describe(result: Any) -> str:
-    """What a result is, in a line."""
+    """A result, in a line."""
     if not isinstance(result, np.ndarray):
         return repr(result)
     kind = f"{result.dtype}[{', '.join(map(str, result.shape))}]"

@@ -30,7 +30,7 @@ AUTO = "auto"
 
 
 def requests_of(given: argparse.Namespace, program: Program) -> list[ChoiceRequest]:
-    """What each switch to set is asked for, the last one innermost.
+    """The request for each switch to set, the last one innermost.
 
     A program may import both languages; then both answer, each under its own name, and `--nki` is
     for the one that speaks it. Raises ChoiceError where none does, LaunchError for a mistake in
@@ -44,7 +44,7 @@ def requests_of(given: argparse.Namespace, program: Program) -> list[ChoiceReque
 
 
 def choices(given: argparse.Namespace, program: Program) -> list[Choice]:
-    """What `use` would make of each request, without making it."""
+    """The choices that `use` would make of each request, without making them."""
     return [resolve_choice(request) for request in requests_of(given, program)]
 
 
@@ -74,7 +74,7 @@ def _version(given: argparse.Namespace, program: Program, backend: str) -> str |
 
 
 def _unspoken(version: str, found: Sequence[str]) -> ChoiceError:
-    """What is raised where no language that the program imports has that version."""
+    """The error where no language that the program imports has that version."""
     roots = {backend: root for root, backend in LANGUAGE_OF_ROOT.items()}
     imported = ", ".join(roots[backend] for backend in found)
     others = [b for b in roots if b not in found and b in backends()]

@@ -90,7 +90,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:
-    """What the kernels run on, and as which version."""
+    """Options of the machine that the kernels run on, and of its version."""
     parser.add_argument(
         "--backend",
         default="auto",
@@ -118,7 +118,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_observers(parser: argparse.ArgumentParser) -> None:
-    """What is looked at while they run, and where it is written."""
+    """Options of observers of a run, and of their files."""
     parser.add_argument(
         "--record",
         metavar="FACTS.json",

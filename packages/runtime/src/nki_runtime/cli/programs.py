@@ -27,7 +27,7 @@ class Program(Protocol):
         ...
 
     def folder(self) -> str:
-        """What Python puts first on sys.path."""
+        """The folder that Python puts first on sys.path."""
         ...
 
     def run(self, args: list[str]) -> None:

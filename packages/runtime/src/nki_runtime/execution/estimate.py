@@ -130,7 +130,7 @@ def _recorded(
 
 
 def _runner(kernel: Any, target: str | None) -> Callable[..., Any]:
-    """What runs the kernel on this computer as on `target`."""
+    """The function that runs the kernel on this computer as on `target`."""
     backend, choice = language_of(kernel)
     if backend is NEURON:
         raise UnsupportedError(
@@ -145,7 +145,7 @@ def _runner(kernel: Any, target: str | None) -> Callable[..., Any]:
 def _record(
     kernel: Any, run: Callable[..., Any], given: Any, cores: int, needs_values: bool
 ) -> list[Recorder]:
-    """What the kernel did on these arguments, by core."""
+    """The record of the kernel on these arguments, by core."""
     args, kwargs = given
     recorders: list[Recorder] = [
         CoreRecorder(kernel, number, needs_values) for number in range(cores)
@@ -318,7 +318,7 @@ def by_parameter(
 
 
 def no_tensor(wrong: Exception, named: dict[str, Any]) -> LaunchError | None:
-    """What Python says where a kernel uses as a tensor what is none, as an error of the argument.
+    """Python's error where a kernel uses another object as a tensor, as an error of the argument.
 
     None where the value is not one of the arguments.
     """

@@ -249,5 +249,5 @@ def instrumented() -> Iterator[None]:
 
 
 def _compile_for_runpy(source: bytes, path: str, mode: str) -> CodeType:
-    """What runpy finds under the name `compile` for files that a program runs by run_path."""
+    """The `compile` that runpy finds for files that a program runs by run_path."""
     return compile_script(source, path)

@@ -68,7 +68,7 @@ class ModuleTable:
                 self._save_parents(top, layer)
 
     def keep_imports(self, layer: Layer) -> None:
-        """What an uncovered package has imported of itself is its own and stays."""
+        """Modules that an uncovered package has imported of itself are its own and stay."""
         if layer.uncovers:
             self.saved |= {n: m for n, m in sys.modules.items() if _any_under(n, layer.tops)}
 
@@ -210,7 +210,7 @@ class _Switchboard:
         self._table = ModuleTable()
 
     def in_force(self) -> Choice | None:
-        """What `import nki` leads to at this moment."""
+        """The choice that `import nki` leads to at this moment."""
         with self._lock:
             return self._open[-1].choice if self._open else None
 

@@ -71,7 +71,7 @@ def use(
 
 
 def _poisoning(choice: Choice) -> Iterable[Watcher]:
-    """What poisons undefined results, where Options.undefined_results requests it."""
+    """Watchers that poison undefined results, where Options.undefined_results requests it."""
     if choice.options.undefined_results == "poison":
         from neuroncore.checks import Report
         from neuroncore.checks.traps import Traps

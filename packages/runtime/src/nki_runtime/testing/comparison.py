@@ -35,7 +35,7 @@ def compare_with_reference(
     ulps: float = 1,
     atol: float = 0.0,
 ) -> tuple[Any, str | None]:
-    """What a kernel gives, and None or how it departs from what `reference` gives.
+    """The result of a kernel, and its difference from that of `reference`, or None.
 
     kernel: a kernel, or what `nki_runtime.simulate` makes of one (to launch it on a grid).
     reference: a NumPy function of the same arrays, floats as float64 so that its own rounding does

@@ -101,7 +101,7 @@ class LaunchRecorder(Watcher):
 
 
 def _passed_on(name: str) -> Callable[..., None]:
-    """What happens in a kernel goes to the recorder of its thread, if there is one."""
+    """A watcher's method that passes events to the recorder of its thread, if there is one."""
 
     def method(self: LaunchRecorder, *event: Any) -> None:
         for recorder in self._now.recorders:
@@ -123,7 +123,7 @@ class _Launch(threading.local):
 
 
 def _recorders() -> list[Recorder]:
-    """What receives the launch that begins, by core."""
+    """Recorders of the launch that begins, by core."""
     launch = running("a recorder")
     if launch.cores == 1 or launch.body is None:
         return [Recorder(for_time=True)]

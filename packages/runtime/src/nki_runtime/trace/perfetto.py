@@ -191,7 +191,7 @@ class _Kernel:
 
 
 def _arguments(bar: Bar) -> Iterator[tuple[str, Any]]:
-    """What is worth knowing of a micro-op beside its time."""
+    """Properties of a micro-op beside its time."""
     yield "instruction", bar.instruction
     yield "micro-op", bar.kind
     if bar.place is not None:

@@ -42,7 +42,7 @@ class Tracer(LaunchRecorder):
 
 
 def _said(timelines: Sequence[Timeline], file: Path) -> str:
-    """What the file contains, and what opens it."""
+    """The contents of the file, and the program that opens it."""
     opens = OPENED_BY.get(file.suffix, "ui.perfetto.dev")
     kernels = f"{len(timelines)} kernel" + "s" * (len(timelines) > 1)
     microseconds = sum(timeline.launch_ns for timeline in timelines) / 1e3
@@ -50,7 +50,7 @@ def _said(timelines: Sequence[Timeline], file: Path) -> str:
 
 
 def _writer(file: Path) -> Any:
-    """What writes timelines. Raises LaunchError where the file or the extra cannot be had."""
+    """The writer of timelines. Raises LaunchError where the file or the extra cannot be had."""
     check_writable(file, "--trace")
     if file.suffix == SVG:
         return write_svg

@@ -48,7 +48,7 @@ EVACUATORS = (Engine.vector, Engine.scalar)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an experiment changes: constants that become 0, the program."""
+    """The change of an experiment: constants that become 0, the program."""
 
     zeros: tuple[str, ...] = ()
     program: Callable[[Program], Program] = lambda program: program

@@ -18,7 +18,7 @@ KINDS = ("load_stationary", "multiply_moving", "pass", "table_load", "transfer")
 def kernel_section(
     timeline: Timeline, instances: Sequence[int], columns: Columns, sources: Sources
 ) -> dict[str, Any]:
-    """What a page shows of a timeline; its bars and lives go into columns, times are ticks."""
+    """The section of a page about a timeline; bars and lives go into columns, in ticks."""
     facts = machine(timeline.target)
     per_ns = ticks_per_ns(facts)
     bars = timeline.bars

@@ -49,6 +49,7 @@ def _costs(timeline: Timeline) -> Iterator[dict[str, Any]]:
 def _played(timeline: Timeline, **changes: Any) -> dict[str, Any]:
     """The total with these arguments of estimate."""
     try:
-        return {"totalNs": estimate(timeline.source, **{"mode": timeline.mode, **changes}).total_ns}
+        arguments: dict[str, Any] = {"mode": timeline.mode, **changes}
+        return {"totalNs": estimate(timeline.source, **arguments).total_ns}
     except KernelError as reason:
         return {"reason": f"{type(reason).__name__}: {reason.what}"}

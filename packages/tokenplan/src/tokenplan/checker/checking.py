@@ -68,7 +68,7 @@ class CheckOptions:
 
 @dataclass(slots=True)
 class Report:
-    """What was checked, at which sizes, and everything that is wrong."""
+    """The checked plan, its sizes, and everything that is wrong."""
 
     kernel: str
     instances: int = 0

@@ -22,7 +22,7 @@ _SETTINGS = ((3, False, (0, 0, 0)), (0, False, (0, 0, 0)), (1, True, (0, 0, 0)),
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the checker found: an order that no token has, or why a size was not executed."""
+    """The checker's verdict: an order that no token has, or why a size was not executed."""
 
     executed: int
     lost: str = ""

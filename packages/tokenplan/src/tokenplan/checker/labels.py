@@ -43,7 +43,7 @@ def false_labels(file: PlanFile) -> Iterator[Finding]:
 def _wrong_edge(
     file: PlanFile, edge: Edge, source: Op, sink: Op, aliases: set[frozenset[str]]
 ) -> str:
-    """What its labels say that is not so; nothing where all fit."""
+    """Labels that contradict the edge; empty where all fit."""
     if wrong := _wrong_rule(edge):
         return wrong
     if edge.witness is not None and edge.buffer not in (None, edge.witness.buffer):
@@ -102,7 +102,7 @@ def _kinds(edge: Edge, source: Op, sink: Op) -> set[str]:
 
 
 def _needed_assumptions(file: PlanFile, aliases: set[frozenset[str]]) -> set[str]:
-    """What must hold for two buffers, one of which is written, to share no byte."""
+    """Conditions under which two buffers, one of which is written, share no byte."""
     accesses = [a for op in file.ops().values() for a in op.accesses if _touches(a)]
     touched = sorted({access.buffer for access in accesses})
     written = {access.buffer for access in accesses if access.mode != "R"}
@@ -132,7 +132,7 @@ def _touches(access: Access) -> bool:
 
 
 def _wrong_counts(file: PlanFile) -> Iterator[str]:
-    """What is counted, against what is there."""
+    """Counts of the file that differ from its content."""
     stats = file.stats
     for status in ("kept", "implied"):
         listed = sum(edge.status == status for edge in file.edges)

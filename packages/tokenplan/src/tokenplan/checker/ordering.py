@@ -100,7 +100,7 @@ class Walk:
                 finished[iteration] |= before | 1 << instance
 
     def wanted(self, wave: Wave, number: int) -> int:
-        """What must be done before instance `number` of the wave's sink, with all before that."""
+        """The number of instances that must be done before instance `number` of the wave's sink."""
         upto, finished = wave.upto[number], self.done[wave.source, wave.depth]
         return finished[min(upto, len(finished) - 1)] if upto >= 0 and finished else 0
 

@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _arguments(specs: list[str]) -> tuple[list[Any], dict[str, Any]]:
-    """Those in order and those by name."""
+    """Positional specs and named ones."""
     arguments, named = [], {}
     for text in specs:
         name, equals, value = text.partition("=")

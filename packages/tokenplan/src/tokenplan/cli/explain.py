@@ -37,7 +37,7 @@ from tokenplan.tile_ir import explain_bytecode, is_bytecode
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What a format may show."""
+    """The input of a format."""
 
     program: Program
     graph: TokenGraph
@@ -137,7 +137,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _results(program: Program, graph: TokenGraph) -> dict[str, Any]:
-    """What --report shows."""
+    """The contents of --report."""
     timelines = [estimate(program, mode="as_written", verified=True)]
     return {"timelines": timelines, "orders": orders(graph)}
 

@@ -195,7 +195,7 @@ class _Search:
                         self._take(found, self._verdict(one, other, later)[0])
 
     def _verdict(self, source: Place, sink: Place, later: bool) -> tuple[Verdict, Distance]:
-        """What the rules say of a pair, and its least distance were there a conflict.
+        """The verdict of the rules on a pair, and its least distance were there a conflict.
 
         Outside of loops the two parts decide, so they are looked at once.
         """

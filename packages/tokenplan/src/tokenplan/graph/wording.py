@@ -44,7 +44,7 @@ def element(buffer: Buffer, byte: int) -> str:
 
 
 def part(kernel: Kernel, access: Access) -> str:
-    """What an access touches as a subscript in loop variables: a[256*k : 256*k + 128, :].
+    """The accessed part as a subscript in loop variables: a[256*k : 256*k + 128, :].
 
     The tensor's name alone where it is not a box of it.
     """

@@ -109,7 +109,7 @@ class _Reader:
         )
 
     def _effects(self, call: Instruction) -> tuple[CallEffects, Details | None]:
-        """What calls that are alike touch, relative to where an operand begins, and say."""
+        """The effects and details that equal calls share, relative to where an operand begins."""
         key = self._alike(call)
         if key is None:
             return call_effects(call, self.tensors, self.core, self.program.nki), None

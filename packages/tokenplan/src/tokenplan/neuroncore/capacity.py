@@ -14,7 +14,7 @@ SBUF, PSUM = "sbuf", "psum"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What buffers hold of SBUF (bytes per partition) and of PSUM (banks) at once."""
+    """The occupancy by buffers of SBUF (bytes per partition) and of PSUM (banks) at once."""
 
     sbuf: int
     psum: int

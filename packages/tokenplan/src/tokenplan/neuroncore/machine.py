@@ -23,7 +23,7 @@ class Machine:
     wait_ns: float
 
     def step(self, queue: str) -> int:
-        """What one completion adds to the counter of `queue`."""
+        """The increment of one completion for the counter of `queue`."""
         return self.dma_step if queue.startswith(DMA) else self.engine_step
 
 

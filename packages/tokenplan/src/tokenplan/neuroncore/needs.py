@@ -156,7 +156,7 @@ def all_needs(
     slots: Mapping[str, int],
     statuses: Iterable[str] = (KEPT,),
 ) -> list[Need]:
-    """What edges and slots ask for, between operations that are executed."""
+    """Needs of edges and slots, between operations that are executed."""
     loops = kernel.loops()
     runs = {op.id: all(loops[loop].trips for loop in op.loops) for op in kernel.ops()}
     found = [*of_edges(kernel, edges, tuple(statuses)), *of_slots(kernel, slots)]

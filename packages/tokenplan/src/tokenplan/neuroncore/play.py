@@ -104,7 +104,7 @@ _DATA, _BUFFER, _ENGINE = (CAUSES.index(cause) for cause in ("data", "buffer", "
 
 @dataclass(slots=True)
 class Stream:
-    """What a queue has completed: releases in ticks, never falling, and whose bars they are."""
+    """Completions of a queue: releases in ticks, never falling, and whose bars they are."""
 
     releases: list[int] = field(default_factory=list)
     bars: list[int] = field(default_factory=list)

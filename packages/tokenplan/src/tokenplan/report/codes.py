@@ -8,7 +8,7 @@ from textwrap import fill
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a code means, and what to do about it."""
+    """The meaning of a code, and its cure."""
 
     code: str
     title: str

@@ -33,7 +33,7 @@ def explained(graph: TokenGraph, verbose: bool = False) -> str:
 
 
 def orders(graph: TokenGraph) -> dict[str, Any]:
-    """What a page shows: the report as text, every order as a row, pairs by rule."""
+    """The contents of a page: the report as text, every order as a row, pairs by rule."""
     report = _Report(graph, verbose=True)
     rules = graph.counts.rules if graph.counts else {}
     return {
@@ -99,7 +99,7 @@ class _Report:
                 yield from (f"      {line}" for line in self._why(edge))
 
     def removed(self) -> Iterator[str]:
-        """What needs no order, by rule."""
+        """Pairs that need no order, by rule."""
         counts = self.graph.counts
         if counts is None:
             return
@@ -161,7 +161,7 @@ class _Report:
         return [loops[name].variable for name in shared_loops(source, sink)]
 
     def _why(self, edge: Edge) -> list[str]:
-        """What both ends do, a line each."""
+        """The access of each end, a line each."""
         source, sink = self.ops[edge.source], self.ops[edge.sink]
         if edge.kind == JOIN:
             return ["you ask for it (join)"]
@@ -205,7 +205,7 @@ class _Report:
 
 
 def _verbs(edge: Edge, source: Op, sink: Op) -> tuple[str, str]:
-    """What both ends do with the buffer."""
+    """The accesses of both ends to the buffer, as verbs."""
     modes = _KINDS.get(edge.kind)
     if modes is None:
         a = {x.mode for x in source.accesses if x.buffer == edge.buffer}

@@ -25,7 +25,7 @@ from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Node, Op
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What an access touches of its buffer: the same one for all accesses that touch alike.
+    """The accessed part of a buffer: the same one for all accesses to equal parts.
 
     `trips` are the trip counts of all loops.
     """
@@ -141,7 +141,7 @@ def places(kernel: Kernel) -> list[Place]:
 
 
 def _touched(access: Access) -> Hashable:
-    """What decides which bytes an access touches, and how well they are known."""
+    """The facts that determine which bytes an access touches, and how well they are known."""
     start = access.offset
     box = access.shape, access.strides, access.width
     return access.buffer, start.constant, start.terms, box, access.swizzle, access.opaque

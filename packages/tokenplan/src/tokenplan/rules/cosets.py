@@ -52,7 +52,7 @@ def are_disjoint(pair: Pair, outer: int) -> bool:
 
 
 def _same(loop: str, a: Mapping[str, list[int]], b: Mapping[str, list[int]]) -> list[int]:
-    """What the bits of a loop do that are the same for both ends."""
+    """Effects of the bits of a loop that are the same for both ends."""
     return [x ^ y for x, y in zip_longest(a.get(loop, ()), b.get(loop, ()), fillvalue=0)]
 
 

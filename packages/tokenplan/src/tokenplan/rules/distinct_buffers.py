@@ -19,7 +19,7 @@ def decide(pair: Pair) -> Answer:
 
 
 def assumed(a: Buffer, b: Buffer) -> tuple[str, ...]:
-    """What must hold for two buffers to share no byte, the same whichever comes first.
+    """Conditions for two buffers to share no byte, the same whichever comes first.
 
     That two parameters are two tensors, and that the tensors which the compiler places in a memory
     are disjoint from the tensors that the kernel placed there.

@@ -98,7 +98,7 @@ def carried_by(pair: Pair, loop: str, budget: int = BUDGET) -> Conflict | None:
 
 
 def says(rule: str) -> str:
-    """What a rule's name means, in plain words."""
+    """The meaning of a rule's name, in plain words."""
     known = {entry.name: entry.says for entry in LADDER}
     known |= {
         integer_sets.NAME: integer_sets.SAYS,

@@ -95,7 +95,7 @@ class Pair:
 
     @cached_property
     def assumes(self) -> tuple[str, ...]:
-        """What a proof from the numbers rests on."""
+        """Assumptions of a proof from the numbers."""
         return assumptions_of(self.before, self.after)
 
     @property
@@ -109,7 +109,7 @@ class Pair:
 
 
 def assumptions(place: Place) -> Iterator[str]:
-    """What any proof that this access lies apart from another rests on."""
+    """Assumptions of any proof that this access is disjoint from another."""
     if place.access.opaque:
         yield INDEX_IN_BOUNDS
     if place.part.reach > WRAP_AT:
@@ -125,7 +125,7 @@ INDEX_IN_BOUNDS = "indices that are read on the device stay inside their tensors
 
 
 def kind_of(a: Mode, b: Mode) -> str:
-    """What an order between two modes is called: RAW, WAR, WAW or accumulate."""
+    """The kind of an order between two modes: RAW, WAR, WAW or accumulate."""
     if a is _ACCUMULATE or b is _ACCUMULATE:
         return "accumulate"
     if a is _READ:

@@ -124,7 +124,7 @@ def add_draft_rules(parser: argparse.ArgumentParser) -> None:
 
 
 def draft_rules(given: argparse.Namespace) -> int:
-    """What a new release needs: signatures, rules, conformance rows, the support table's row."""
+    """Drafts for a new release: signatures, rules, conformance rows, the support table's row."""
     from nki_migrate.drafting import drafts, read_api, summary, write_drafts
 
     files, changes = drafts(read_api(given.old), read_api(given.new))

@@ -30,7 +30,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What there is to do, what could not even be read, and how many files mention no nki."""
+    """Files to work on, unreadable ones, and the number of files that mention no nki."""
 
     inputs: tuple[Input, ...]
     failures: tuple[FileResult, ...]

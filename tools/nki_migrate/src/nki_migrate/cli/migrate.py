@@ -50,7 +50,7 @@ def migrate(command: Mode, given: argparse.Namespace) -> int:
 
 
 def chosen_by(given: argparse.Namespace) -> Chosen:
-    """What the options of a command line say."""
+    """The settings of a command line's options."""
     return Chosen(
         given.source, given.target, split_ids(given.select), split_ids(given.extend_select),
         split_ids(given.ignore), given.unsafe_fixes, given.nl, given.block_dims, given.todo,
@@ -63,7 +63,7 @@ def chosen_by(given: argparse.Namespace) -> Chosen:
 def migrated(
     mode: Mode, given: argparse.Namespace, chosen: Chosen
 ) -> tuple[Inputs, list[FileResult], list[Row] | None]:
-    """What was read, what became of it (written by `fix`), and with `--verify` what runs showed."""
+    """The files read, their results (written by `fix`), and with `--verify` those of the runs."""
     checking = given.self_check
     if checking is None:
         checking = os.environ.get("CI", "").lower() == "true"
@@ -86,13 +86,13 @@ def migrated(
 
 
 def _results(results: Sequence[FileResult], rows: Sequence[Row] | None) -> dict[str, Any]:
-    """What --report shows."""
+    """The contents of --report."""
     migrations = [(r.path, r.before, r.after, r.findings) for r in results]
     return {"migrations": migrations, "text": ("Verdict", render_table(rows or ()))}
 
 
 def _mode(command: Mode, given: argparse.Namespace) -> Mode:
-    """What the command does; ends it for options that it does not have."""
+    """The mode of the command; exits for options that it does not have."""
     mode: Mode = "diff" if given.diff else "check" if given.check else command
     mistakes = {
         "--diff and --check exclude each other": given.diff and given.check,
@@ -151,7 +151,7 @@ def _run(
 
 @contextmanager
 def _imports_frozen() -> Iterator[None]:
-    """What is imported stays: it is not to be looked through again for every file.
+    """Imported objects stay: the collector does not visit them again for every file.
 
     Who calls this as a function, and holds nothing frozen, finds nothing frozen afterwards.
     """

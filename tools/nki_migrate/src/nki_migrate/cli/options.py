@@ -13,7 +13,7 @@ from nki_migrate.verify.process import DEFAULT_MEBIBYTES, DEFAULT_SECONDS
 
 
 def add_migration_options(parser: argparse.ArgumentParser) -> None:
-    """What to migrate, how, and how to report it; None where a configuration file may say it."""
+    """Options of migration and its report; None where a configuration file may say it."""
     add_inputs(parser)
     _add_migration(parser)
     _add_search(parser)

@@ -116,7 +116,7 @@ def _verdict(kernel: KernelReport, row: Row | None) -> str:
 
 
 def _remaining(root: Path, result: FileResult, kernel: KernelReport) -> str:
-    """What a person has to do of a kernel: each reason once, with its lines."""
+    """Remaining work on a kernel: each reason once, with its lines."""
     lines: dict[tuple[str, str], list[str]] = {}
     for finding in _findings(result, kernel):
         if not finding.applied and (is_manual(finding) or is_hidden(finding)):

@@ -39,7 +39,7 @@ def require_languages() -> None:
 
 @contextmanager
 def runs_of(given: argparse.Namespace) -> Iterator[Runs]:
-    """What the options ask for; children and the line of progress end with the block."""
+    """The runs that the options request; children and the line of progress end with the block."""
     if getattr(given, "verbose", False) and (missing := missing_confinement()):
         sys.stderr.write(f"nki-migrate: note: {missing}\n")
     line = StatusLine()

@@ -39,7 +39,7 @@ def split_ids(values: Sequence[str] | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the command line says; None = not said there, so a configuration file may say it."""
+    """Options of the command line; None for absent ones, which a configuration file may set."""
 
     source: str | None = None
     target: str | None = None
@@ -63,7 +63,7 @@ class Chosen:
         return self.config if self.config is not None else _nearest(folder.resolve())
 
     def exclusion_for(self, folder: Path) -> Exclusion:
-        """What a search below a folder leaves out."""
+        """The exclusions of a search below a folder."""
         config = self.config_for(folder)
         globs = self.exclude or tuple(config.get("exclude", DEFAULT_EXCLUDES))
         extra = (*config.get("extend-exclude", ()), *self.extend_exclude)

@@ -42,7 +42,7 @@ from nki_migrate.verify.table import Row, problems, render_table
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
-    """What to compare, and how."""
+    """Options of the comparison."""
     add = parser.add_argument
     add("old", type=Path, metavar="OLD", help="the file before")
     add("new", type=Path, metavar="NEW", help="the file after")

@@ -12,7 +12,7 @@ from nki_migrate.drafting.api import Api, Entry, Parameter
 
 
 class Kind(StrEnum):
-    """What happened to a function or to a parameter."""
+    """The kind of change of a function or of a parameter."""
 
     FUNCTION_ADDED = "function added"
     FUNCTION_REMOVED = "function removed"

@@ -158,7 +158,7 @@ def _of_page(file: Path) -> Iterable[Entry]:
 
 
 def _inside(file: Path, name: str, text: str) -> str:
-    """What is between the first bracket and its partner; enum members by their names."""
+    """The text between the first bracket and its partner; enum members by their names."""
     depth, start = 0, text.index("(")
     for place in range(start, len(text)):
         depth += (text[place] in "([{") - (text[place] in ")]}")

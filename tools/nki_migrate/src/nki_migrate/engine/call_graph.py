@@ -19,7 +19,7 @@ _LANGUAGE = {"np", "nl", "nisa", "nki", "ncc"}
 
 
 def named_functions(index: FileIndex, function: Function) -> tuple[str, ...]:
-    """What a function names: device functions of its file, and import paths of anything else."""
+    """The names in a function: device functions of its file, and import paths of anything else."""
     found: set[str] = set()
     for node in walk(function.node):
         if not isinstance(node, ast.Name | ast.Attribute):
@@ -66,7 +66,7 @@ def _judged(
 
 
 def _graph(results: Iterable[FileResult]) -> dict[Place, list[Place]]:
-    """Who names whom."""
+    """Functions that each function names; the first file of a name wins (see Project)."""
     own = {(r.path, k.name): k for r in results for k in r.kernels}
     paths = dict.fromkeys(path for path, _ in own)
     return {

@@ -40,7 +40,7 @@ class _File:
 
 @dataclass(slots=True)
 class _Known:
-    """What functions return, and what they are called with in each file."""
+    """Results of functions, and their arguments in each file."""
 
     returns: dict[Place, Value] = field(default_factory=dict)
     calls: dict[Place, list[tuple[str, Passed]]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ def rewritten_functions(state: FileState, index: FileIndex) -> list[RewrittenFun
 
 
 def _outside(state: FileState, files: Mapping[str, _File]) -> _Known:
-    """What is known when all linked files are looked at together; once for all of them."""
+    """Facts from all linked files together; computed once for all of them."""
     assert state.project is not None
     found = state.project.linked.get(tuple(files))
     if not isinstance(found, _Known):

@@ -9,7 +9,7 @@ from neuroncore.findings import Finding
 
 
 class FileStatus(StrEnum):
-    """What happened to a file."""
+    """The outcome for a file."""
 
     UNCHANGED = "unchanged"  # nothing to migrate
     CHANGED = "changed"  # `after` differs from `before`

@@ -87,7 +87,7 @@ class _Stale:
 
 
 def _stale(function: Function, index: FileIndex) -> Iterator[_Stale]:
-    """What the steps after 0.2 have to change in this kernel, the first step first."""
+    """Constructs of this kernel that the steps after 0.2 change, the first step first."""
     site = Site(index, Request())
     rules = (r for r in all_rules().values() if r.hooks.check and not (r.optional or r.ambiguous))
     later = [rule for rule in rules if rule.step[0] != "0.1"]

@@ -74,7 +74,7 @@ def _own_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> fro
 
 
 def _reads_beside(call: ast.Call, written: str) -> frozenset[str]:
-    """What a call reads beside the name that it overwrites."""
+    """Reads of a call beside the name that it overwrites."""
     arguments = [*call.args, *(k.value for k in call.keywords)]
     others = [a for a in arguments if not (isinstance(a, ast.Name) and a.id == written)]
     return frozenset[str]().union(*map(reads, others))
@@ -183,7 +183,7 @@ def _jumps(statements: Iterable[ast.stmt]) -> bool:
 
 
 def _read_in_nested(function: ast.AST, without: ast.AST) -> frozenset[str]:
-    """What functions nested in this one, outside of a statement, read of it."""
+    """Reads by functions nested in this one, outside of a statement."""
     found = frozenset[str]()
     for child in children(function):
         if child is without:

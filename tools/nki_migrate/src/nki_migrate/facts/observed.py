@@ -30,7 +30,7 @@ class FactsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an expression was in one document: each fact once, in the order it was first seen."""
+    """Facts about an expression in one document: each once, in the order of appearance."""
 
     shapes: tuple[tuple[int, ...], ...] = ()
     dtypes: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def _union(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an expression was: document number → facts, where it was evaluated."""
+    """Facts about an expression: document number → facts, where it was evaluated."""
 
     by_run: Mapping[int, Seen]
 
@@ -121,7 +121,7 @@ class FileFacts:
         self._documents = documents
 
     def at(self, span: Span) -> Observation | None:
-        """What the expression at a place was; None if no run came by."""
+        """The observation of the expression at a place; None where no run evaluated it."""
         runs = {n: d[span] for n, d in enumerate(self._documents) if span in d}
         return Observation(runs) if runs else None
 
@@ -139,7 +139,7 @@ class Observed:
         return Observed(self.documents + other.documents)
 
     def about(self, path: str) -> Observed:
-        """What concerns one file: all that a process needs that migrates it."""
+        """The observations of one file: all that a process needs that migrates it."""
         kept = (tuple((f, p) for f, p in d if _is_file(f, path)) for d in self.documents)
         return Observed(tuple(d for d in kept if d))
 

@@ -24,7 +24,7 @@ class Quotient:
 
 @dataclass(slots=True)
 class Facts:
-    """What is known about atoms: loop ranges, quotients, divisibility, lower bounds."""
+    """Facts about atoms: loop ranges, quotients, divisibility, lower bounds."""
 
     ranges: dict[str, tuple[Poly, Poly]] = field(default_factory=dict)  # both ends inclusive
     quotients: dict[str, Quotient] = field(default_factory=dict)

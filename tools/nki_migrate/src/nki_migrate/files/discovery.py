@@ -31,7 +31,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """What a search leaves out: globs seen from `root`, and git's ignore files if `gitignore`."""
+    """Exclusions of a search: globs seen from `root`, and git's ignore files if `gitignore`."""
 
     root: Path
     globs: tuple[str, ...] = DEFAULT_EXCLUDES

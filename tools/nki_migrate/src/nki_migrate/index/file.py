@@ -148,7 +148,7 @@ class FileIndex:
         return self._definitions.get(name)
 
     def constant(self, name: str) -> ast.expr | None:
-        """What a module-level name is, if one plain assignment of a number says so.
+        """The value of a module-level name, if one plain assignment of a number determines it.
 
         A name that is defined by itself (`N = N + 1`, or by way of others) is unknown.
         """

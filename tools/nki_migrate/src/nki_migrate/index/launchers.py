@@ -53,7 +53,7 @@ def bracket_of(callee: ast.expr, host: ast.AST | None) -> ast.Subscript | None:
 
 
 def _only_value(name: str, host: ast.AST) -> ast.expr | None:
-    """What a function assigns to a name that nothing else binds there."""
+    """The value that a function assigns to a name that nothing else binds there."""
     nodes = list(ast.walk(host))
     assigned = [n for n in nodes if isinstance(n, ast.Assign) and len(n.targets) == 1]
     values = [n.value for n in assigned if name in _bound(n.targets[0])]

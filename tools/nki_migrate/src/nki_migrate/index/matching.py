@@ -20,7 +20,7 @@ _LONG = 1000
 def opcodes(
     old: Sequence[str], new: Sequence[str], is_junk: Callable[[str], bool] | None = None
 ) -> Iterator[Opcode]:
-    """What `SequenceMatcher(is_junk, …).get_opcodes` gives: (tag, i1, i2, j1, j2) in order."""
+    """The result of `SequenceMatcher(is_junk, …).get_opcodes`: (tag, i1, i2, j1, j2) in order."""
     i = j = 0
     for a, b in [*_anchors(old, new, is_junk), (len(old), len(new))]:
         yield from _between(old, new, (i, a), (j, b), is_junk)

@@ -28,7 +28,7 @@ _FIELDS = _Fields()
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """What `ast.iter_child_nodes` gives, without contexts and operators."""
+    """The nodes of `ast.iter_child_nodes`, without contexts and operators."""
     found: list[ast.AST] = []
     for name in _FIELDS[type(node)]:
         value = getattr(node, name, None)

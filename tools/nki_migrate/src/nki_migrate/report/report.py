@@ -89,7 +89,7 @@ def unresolved_after(mode: Mode) -> Callable[[Finding], bool]:
 
 
 def _shown(mode: Mode, verbose: bool) -> Callable[[Finding], bool]:
-    """What a text shows: all, or of a run that makes the edits what remains to be done."""
+    """Findings that a text shows: all, or after a run that makes the edits the remaining work."""
     return (lambda finding: True) if verbose or mode == "check" else unresolved_after(mode)
 
 

@@ -62,7 +62,7 @@ def rules_by_node(rules: Iterable[Rule]) -> dict[type[ast.AST], list[Rule]]:
 
 @cache
 def rewriting_rules() -> RuleTable:
-    """What the rules decide for the engine of the step 0.1 to 0.2."""
+    """Decisions of the rules for the engine of the step 0.1 to 0.2."""
     from nki_migrate.rewriting.context.call_site import RuleTable
 
     rules = all_rules().values()

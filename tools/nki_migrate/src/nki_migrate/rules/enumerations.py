@@ -40,7 +40,7 @@ def members_for_codes(rule: str, call: ast.Call, site: Site) -> Iterator[Finding
 
 
 def _value(node: ast.expr, site: Site) -> ast.expr:
-    """What an argument is, where it is a name that the module binds to a number."""
+    """The value of an argument that is a name which the module binds to a number."""
     if isinstance(node, ast.Name) and _named_code(node.id) is None:
         return site.index.constant(node.id) or node
     return node

@@ -39,7 +39,7 @@ from nki_migrate.settings.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What becomes of a device loop: the edits of its whole nest, or why its body stays.
+    """The result for a device loop: the edits of its whole nest, or why its body stays.
 
     `changes` says what moved beside the body.
     """

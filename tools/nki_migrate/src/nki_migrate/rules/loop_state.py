@@ -23,7 +23,7 @@ DeviceLoop = ast.For | ast.While
 
 
 class Kind(StrEnum):
-    """What a loop fails on, or what changes with it."""
+    """The reason why a loop stays, or the change with it."""
 
     FORM = "form"
     STATE = "state"  # from turn to turn
@@ -279,7 +279,7 @@ class _Mover:
         return Hoisted(statement, site.source(statement), self._in_place(statement))
 
     def _in_place(self, statement: ast.Assign) -> str:
-        """What remains of an assignment that moved: the last of a body leaves no empty block."""
+        """The remainder of a moved assignment: the last of a body leaves no empty block."""
         return "pass" if statement is self._loop.body[-1] else ""
 
     def _filled(self, name: str, statement: ast.Assign, call: ast.Call, made: str) -> Hoisted:

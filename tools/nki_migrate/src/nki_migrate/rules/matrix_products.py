@@ -153,7 +153,7 @@ class _Part:
 
 
 def _selected(ctx: Context, site: CallSite, stationary: Tensor, moving: Tensor) -> _Part:
-    """What `mask=` selects: a bound is about the dimension that has the extent of its index."""
+    """The part that `mask=` selects: a bound is about the dimension with its index's extent."""
     node = site.get("mask")
     if node is None:
         return _Part({})

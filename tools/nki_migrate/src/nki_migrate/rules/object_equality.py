@@ -34,7 +34,7 @@ def _class_of(node: ast.expr | None, site: Site) -> ast.ClassDef | None:
 
 
 def _possible_classes(name: str, function: Function, site: Site) -> Iterator[ast.ClassDef | None]:
-    """What each parameter and assignment of a name says of its class."""
+    """Classes that each parameter and assignment of a name may have."""
     for node in walk(function.node):
         if isinstance(node, ast.arg) and node.arg == name:
             yield _annotated(node.annotation, site)

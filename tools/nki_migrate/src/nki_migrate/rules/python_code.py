@@ -27,7 +27,7 @@ def _check(node: ast.AST, site: Site) -> Iterator[Finding]:
 
 
 def _form(node: ast.AST, site: Site) -> str | None:
-    """What the compiler does not read, if the node is of that kind."""
+    """The construct that the compiler does not read, if the node is one."""
     match node:
         case ast.With(items=items):
             return None if all(_is_language(i.context_expr, site) for i in items) else "`with`"

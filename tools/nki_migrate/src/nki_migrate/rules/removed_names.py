@@ -31,7 +31,7 @@ def _check(node: ast.Attribute | ast.Assign, site: Site) -> Iterator[Finding]:
 
 
 def _emptied(node: ast.Assign, site: Site) -> Iterator[Finding]:
-    """What an earlier run put None in for is still to do."""
+    """Findings about names that an earlier run replaced by None."""
     lines = site.index.source.lines
     above = lines[node.lineno - 2] if node.lineno > 1 else ""
     if isinstance(node.value, ast.Constant) and node.value.value is None and _TODO in above:

@@ -27,7 +27,7 @@ _NOTHING: Mapping[str, Rewrite] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a rule does by itself.
+    """The hooks of a rule.
 
     `check` makes a *span rule*: for each node of the classes in `nodes`, in source order,
     `check(node, site)` yields findings whose edits replace spans of characters. Renames, keywords,

@@ -13,7 +13,7 @@ from nki_migrate.settings.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What a span rule reads, and how it makes edits and findings."""
+    """The input of a span rule, and its edits and findings."""
 
     index: FileIndex
     request: Request

@@ -64,7 +64,7 @@ def base_of(node: ast.expr | None) -> ast.Name | None:
 
 
 def allocation_of(tile: ast.expr | None, site: Site) -> Allocation | None:
-    """What the tile under a name or its subscripts was allocated as, if all bindings agree."""
+    """The allocation of the tile under a name or its subscripts, if all bindings agree."""
     name = base_of(tile)
     function = site.function_of(name) if name is not None else None
     if name is None or function is None or name.id in function.parameters:

@@ -82,7 +82,7 @@ def _changes(ctx: Context, names: set[str]) -> bool:
 
 
 def _written(node: ast.AST) -> ast.expr | None:
-    """What a node writes to: the target of an assignment to part of it, or a destination."""
+    """The target that a node writes to: of an assignment to part of it, or a destination."""
     match node:
         case ast.AugAssign():
             return node.target
@@ -119,7 +119,7 @@ def load(ctx: Context, site: CallSite) -> Tensor:
 
 
 def _loaded(ctx: Context, site: CallSite) -> Tensor:
-    """What is loaded; a view of one dimension as a column."""
+    """The loaded tensor; a view of one dimension as a column."""
     source = as_tensor(ctx, ctx.value_of(site.arguments["src"]))
     if source is None:
         raise Cannot("NKI1133", "the source of the load is not known to be a tensor", site.node)
@@ -283,7 +283,7 @@ def _rewrite_dma_transpose(ctx: Context, site: CallSite) -> Tensor:
 
 
 def _transposable(ctx: Context, site: CallSite) -> tuple[Tensor, tuple[Sym, ...]]:
-    """What is transposed, and the shape of the result."""
+    """The transposed tensor, and the shape of the result."""
     source = tile_of(ctx, site, "src")
     if source is None or source.shape is None:
         raise Cannot("NKI1196", "the shape of what is transposed is not known", site.node)

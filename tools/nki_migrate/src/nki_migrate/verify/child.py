@@ -153,7 +153,7 @@ def _jit(backend: Mapping[str, Any]) -> Callable[..., Any]:
 
 
 class _Recording(contextlib.ExitStack):
-    """What `nki-run --record` sees, a facts document for each variant; needs the switch set."""
+    """The recording of `nki-run --record`, one document per variant; needs the switch set."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class Checks:
         self._of_runs: Iterable[Finding] = ()
 
     def read_source(self) -> None:
-        """What the compiler of the job's version rejects in the kernel and all it reaches."""
+        """Constructs of the kernel and its callees that the job's compiler rejects."""
         if "subset" in self._job["checks"]:
             from neuroncore.checks.subset import check_script
             from neuroncore.options import Options, make_options

@@ -24,7 +24,7 @@ DEFAULT_EPSILONS = 32
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What a case allows; all None means the default."""
+    """The tolerance of a case; all None means the default."""
 
     rtol: float | None = None
     atol: float | None = None

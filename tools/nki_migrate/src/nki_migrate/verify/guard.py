@@ -83,7 +83,7 @@ def hold_process(folder: Path, file: str) -> Guard:
 
 
 def read_blocked(folder: Path) -> tuple[str, ...]:
-    """What was blocked in a folder's run, in order; each once."""
+    """Blocked acts in a folder's run, in order; each once."""
     with suppress(FileNotFoundError):
         lines = (folder / BLOCKED_FILE).read_text(encoding="utf-8").splitlines()
         return tuple(json.loads(line) for line in lines)

@@ -94,7 +94,7 @@ def read_job(folder: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a child left behind: the results of each variant it finished, and why it stopped.
+    """The results of a child: of each variant it finished, and why it stopped.
 
     A variant's results are the returned arrays, then the `output` arguments, then the `inout`
     ones; `returned` counts all but the last group. `findings` are what the checks found, `facts`
@@ -139,7 +139,7 @@ def write_result(
 
 
 def read_result(folder: Path) -> Outcome:
-    """What the child recorded; an empty outcome when it died before recording anything."""
+    """The child's record; an empty outcome when it died before recording anything."""
     try:
         document = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     except FileNotFoundError:

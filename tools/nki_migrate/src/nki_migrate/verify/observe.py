@@ -16,7 +16,7 @@ from nki_migrate.verify.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the runs of one case showed; `error` says why it showed less than it could.
+    """The observations of the runs of one case; `error` is why there are fewer than possible.
 
     A run in which something was blocked shows nothing: without it the kernel may go other ways.
     `outcome` is None where the facts are from an earlier run.

@@ -42,7 +42,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the comparison of one kernel says.
+    """The verdict of the comparison of one kernel.
 
     `against_reference` and `against_old` are the worst differences over all variants and outputs,
     None when that comparison could not be made; `problems` say what went wrong, in order, and
@@ -90,7 +90,7 @@ class Pair:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What is run, contents of files aside."""
+        """The key of a run, contents of files aside."""
         return ("verdict", self.case, self.old, self.new, self.cores, TARGET_CHECKS)
 
 

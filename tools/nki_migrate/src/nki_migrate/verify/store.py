@@ -104,7 +104,7 @@ def _hash(file: Path) -> str | None:
 
 @cache
 def _tool() -> str:
-    """What runs a kernel: Python, the libraries, and the files of our packages by time and size."""
+    """The identity of the runner: Python, libraries, our packages' files by time and size."""
     found = [sys.version, *(version(name) for name in _LIBRARIES)]
     for name in _PACKAGES:
         spec = find_spec(name)

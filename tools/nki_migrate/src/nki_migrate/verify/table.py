@@ -102,7 +102,7 @@ def _error(difference: Difference | None, verdict: Verdict) -> str:
 
 
 def problems(rows: Iterable[Row]) -> list[str]:
-    """What went wrong, a text each."""
+    """The problems of the runs, a text each."""
     return [
         f"{row.verdict.file}: {row.verdict.kernel}: {text}"
         for row in rows

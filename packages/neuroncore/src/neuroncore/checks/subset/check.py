@@ -43,7 +43,7 @@ _DEFAULT = Options()
 def check_source(
     source: str, filename: str, nki: str = "0.3", frontend: Frontend | None = None
 ) -> list[Finding]:
-    """What the compiler of a version rejects in the kernels of a text, without running it.
+    """Constructs in a text's kernels that the compiler of a version rejects, without running it.
 
     Kernels are the functions that nki.jit and its like are applied to, with the functions and
     classes of the same text that they reach. `frontend`: "parser" (0.2 to 0.6, selectable in 0.7),
@@ -258,7 +258,7 @@ _LATER: dict[str, tuple[Check, ...]] = {
 
 
 def _arguments(kernel: Reached) -> Iterator[Hit]:
-    """What a kernel is given: by its annotations, and where the same file launches it."""
+    """Arguments of a kernel: by its annotations, and by its launches in the same file."""
     module, node = kernel.module, kernel.node
     assert isinstance(node, Function)
     for parameter in parameters(node):

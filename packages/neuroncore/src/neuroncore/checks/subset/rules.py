@@ -48,13 +48,13 @@ class SubsetRule:
     """The option that decides where documents disagree."""
 
     def verdict(self, frontend: Frontend) -> Verdict:
-        """What that frontend says, over all versions."""
+        """That frontend's verdict, over all versions."""
         return {"parser": self.parser, "tracer": self.tracer, "beta1": self.beta1}[frontend]
 
     def severity(
         self, frontend: Frontend, nki: str, options: Options | None = None
     ) -> Severity | None:
-        """What that frontend of that version says; None where it accepts."""
+        """The severity for that frontend of that version; None where it accepts."""
         verdict = self.verdict(frontend)
         if isinstance(verdict, Mapping):
             reached = [v for v in verdict if version_tuple(v) <= version_tuple(nki)]

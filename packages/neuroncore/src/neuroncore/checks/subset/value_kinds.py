@@ -53,7 +53,7 @@ class Scope:
     stores: Mapping[str, list[ast.Name]] = field(default_factory=dict)
 
     def kind(self, node: ast.AST | None) -> Kind | None:
-        """What an expression gives; None where the text leaves it open."""
+        """The kind of an expression's value; None where the text does not determine it."""
         match node:
             case ast.Constant(value=str()) | ast.JoinedStr():
                 return "string"
@@ -89,12 +89,12 @@ class Scope:
         return kind if own is None else self.loop_index(own)
 
     def _symbol(self, parts: Iterable[ast.expr]) -> Kind | None:
-        """What a comparison or a choice is that has an index among its parts."""
+        """The kind of a comparison or a choice with an index among its parts."""
         kinds = {self.kind(part) for part in parts}
         return next((kind for kind in _SYMBOLS if kind in kinds), None)
 
     def loop_index(self, loop: ast.For) -> Kind | None:
-        """What the variable of a loop holds; None for loops over what Python makes."""
+        """The kind of a loop's variable; None for loops over other Python objects."""
         if not isinstance(loop.iter, ast.Call):
             return None
         path = self.module.nki(loop.iter.func) or ast.unparse(loop.iter.func)
@@ -124,7 +124,7 @@ class Scope:
         return None
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What stands around a node, innermost first, inside the function."""
+        """The nodes around a node, innermost first, inside the function."""
         while (outer := self.parents.get(node)) is not None:
             yield outer
             node = outer
@@ -158,7 +158,7 @@ def scope_of(
 
 
 def _loop_variables(scope: Scope) -> Iterator[str]:
-    """What loops on the device pass to the functions that they run: this one, and nested ones."""
+    """Variables that device loops pass to the functions that they run, nested ones included."""
     own = scope.function
     for node in walk(own):
         if isinstance(node, ast.FunctionDef) and node.name in scope.module.loop_bodies:

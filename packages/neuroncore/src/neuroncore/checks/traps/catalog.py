@@ -36,7 +36,7 @@ def store(tile):
 
 
 class Handling(StrEnum):
-    """What the machine or its checks make of a trap."""
+    """How the machine or its checks handle a trap."""
 
     DETECTED = "detected"  # `traps` reports it
     CHECKED = "checked"  # another check reports it
@@ -124,5 +124,5 @@ def _trap(entry: dict[str, Any]) -> Trap:
 
 
 def head_of(example: Example) -> str:
-    """What stands before the text of an example."""
+    """The code before the text of an example."""
     return "" if example.nki == "0.1" else HEAD

@@ -29,7 +29,7 @@ class Detector(Watcher):
         self.undefined = undefined
 
     def probe(self, call: Call) -> Probe | None:
-        """What examines each execution of the call; None: nothing does."""
+        """The function that examines each execution of the call; None where none does."""
         return None
 
     def found(

@@ -71,7 +71,7 @@ _ARITHMETIC = frozenset({"add", "subtract", "multiply"})
 
 
 def _single_operation(call: Call) -> _Operation | None:
-    """What a call computes of two operands, where integers can be computed exactly beside it."""
+    """The operation of a call on two operands, where integers can be computed exactly beside it."""
     op = call.attrs.get("op") or call.attrs.get("op0")
     if not isinstance(op, AluOp) or call.attrs.get("op1") is not None:
         return None

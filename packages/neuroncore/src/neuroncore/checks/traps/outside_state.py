@@ -43,7 +43,7 @@ class OutsideState(Detector):
 
 
 def _signature(values: Sequence[Any]) -> str:
-    """What the compiler caches by: dtypes and shapes of tensors, other values as they are."""
+    """The compiler's cache key: dtypes and shapes of tensors, other values as they are."""
     return repr([f"{v.shape} {v.dtype}" if isinstance(v, View) else repr(v) for v in values])
 
 

@@ -70,7 +70,7 @@ def _overwrite(view: View, where: np.ndarray) -> None:
 
 
 def undefined_element(view: View) -> Any:
-    """What an undefined element of a view holds."""
+    """The value of an undefined element of a view."""
     if not view.dtype.is_integer:
         return np.nan
     bits = view.array.dtype.itemsize * 8

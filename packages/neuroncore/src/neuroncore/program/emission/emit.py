@@ -229,7 +229,7 @@ class _Writer:
         return "nisa.scalar_store", [dst, f"nisa.scalar_load({src})"]
 
     def arguments(self, call: Call, found: Signature) -> Iterator[str]:
-        """What is written between the parentheses, without defaults."""
+        """The text between the parentheses, without defaults."""
         shown_before = 0
         for position, param in enumerate(found.params):
             value = self.argument(call, param)
@@ -243,7 +243,7 @@ class _Writer:
             yield shown if by_position else f"{param.name}={shown}"
 
     def argument(self, call: Call, param: Param) -> Any:
-        """What the call gives for a parameter."""
+        """The call's value for a parameter."""
         if param.more:
             listed = [self.field(call, name) for name in param.fields]
             return [value for value in listed if value is not None]
@@ -330,7 +330,7 @@ class _Writer:
         return first.bounds(self.ranges)[0] >= 0 and last.bounds(self.ranges)[1] <= size
 
     def index(self, access: Access) -> str:
-        """What an index is read from: a tensor, a register with a loop's number, or a scalar."""
+        """The source of an index: a tensor, or a register with a loop's number."""
         buffer = self.buffers[access.buffer]
         if is_turn(buffer):
             return f"nisa.register_alloc({elements_of(buffer).item()})"

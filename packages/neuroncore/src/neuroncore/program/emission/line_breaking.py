@@ -59,7 +59,7 @@ def _code(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _items(text: str) -> list[str]:
-    """What commas outside of brackets part."""
+    """The parts of a text between commas outside of brackets."""
     depth, cuts = 0, [-1]
     for at, sign in _code(text):
         depth += (sign in _CLOSES) - (sign in _CLOSES.values())

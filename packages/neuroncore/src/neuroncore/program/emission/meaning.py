@@ -60,7 +60,7 @@ class _Adapter:
         return self.row.has_old_meaning(self.program.nki)
 
     def statements(self, call: Call, name: NewName) -> Iterator[Statement]:
-        """What means in the other version what `call` means in its own."""
+        """Statements that mean in the other version what `call` means in its own."""
         if f"nisa.{call.instruction}" in self.row.functions:
             yield from _ADAPTATIONS[self.row.id](self, call, name)
         else:

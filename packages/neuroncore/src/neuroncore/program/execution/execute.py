@@ -146,14 +146,14 @@ class _Machine:
         return made(access, self.tensors[access.buffer], self, by_dma, index)
 
     def _sources(self, call: Call) -> list[Callable[[], Any]]:
-        """What gives each operand, in the record's order."""
+        """Functions that give the operands, in the record's order."""
         return [
             self.operand(value, call.is_dma) if isinstance(value, Access) else _constant(value)
             for value in (call.operands.get(name) for name in call.record.operands)
         ]
 
     def _plans(self, call: Call) -> Callable[[Sequence[Any]], Callable[..., None]]:
-        """What executes the call on operands with these specs (or types), checked once."""
+        """The function that executes the call for operands with these specs, checked once."""
         names, record = list(call.record.operands), call.record
         fixed = (record, "program", version_tuple(self.program.nki), *call.attrs.values())
         remembered = self.core.plans
@@ -239,7 +239,7 @@ def _absent(call: Call) -> list[Violation]:
 
 
 def kind_of(value: Any) -> Any:
-    """What an operand contributes to a signature: a spec, a number's type, or None."""
+    """An operand's part of a signature: a spec, a number's type, or None."""
     return value.spec if value.__class__ is View else None if value is None else value.__class__
 
 

@@ -62,7 +62,7 @@ class Tensor:
 
 
 class Frame(Protocol):
-    """What operands need of the program that runs."""
+    """The parts of the running program that operands need."""
 
     buffers: dict[str, Buffer]
     slots: dict[str, int]

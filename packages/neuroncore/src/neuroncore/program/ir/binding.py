@@ -72,7 +72,7 @@ def specs_of(
     core: NeuronCore,
     at: Mapping[str, int] | None = None,
 ) -> dict[str, Spec | type | None]:
-    """What the operands of a call are while its loop variables are `at`. None: where on chip they
+    """Specs of the operands of a call while its loop variables are `at`. None: where on chip they
     begin does not matter.
     """
     return {
@@ -105,7 +105,7 @@ def check_inside(access: Access, buffer: Buffer, offset: int, by_dma: bool = Fal
 
 
 def outside(access: Access, buffer: Buffer, offsets: tuple[int, int]) -> AccessError | None:
-    """What is wrong while the offset runs between two values; None where nothing is."""
+    """The error while the offset runs between two values; None without one."""
     down, up = access.reach()
     low, high = offsets[0] + down, offsets[1] + up
     last = in_elements(access, buffer, buffer.size) - 1
@@ -122,7 +122,7 @@ def outside(access: Access, buffer: Buffer, offsets: tuple[int, int]) -> AccessE
 def astray(
     access: Access, buffer: Buffer, columns: tuple[int, int], by_dma: bool = False
 ) -> AccessError | None:
-    """What is wrong with an on-chip access whose first element runs between two columns.
+    """The error of an on-chip access whose first element runs between two columns.
 
     Columns count elements inside a partition. Dimension 0 must step over partitions and the others
     stay inside one. A DMA, which goes by addresses, may also skip or repeat partitions.

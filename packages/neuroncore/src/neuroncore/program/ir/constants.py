@@ -44,7 +44,7 @@ def constant_buffer(name: str, elements: np.ndarray, dtype: DType) -> Buffer:
 
 
 def elements_of(buffer: Buffer) -> np.ndarray:
-    """What a constant holds, in the storage dtype; read-only."""
+    """The elements of a constant, in the storage dtype; read-only."""
     assert buffer.content is not None, f"{buffer.name} is not a constant"
     return np.frombuffer(buffer.content, buffer.dtype.storage).reshape(buffer.shape)
 

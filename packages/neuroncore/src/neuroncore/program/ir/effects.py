@@ -40,7 +40,7 @@ class CallEffects:
     engine: Engine
 
     def at(self, values: Mapping[str, int]) -> list[Touched]:
-        """What is touched while the loop variables have these `values`; buffers go by name.
+        """Accesses while the loop variables have these `values`; buffers go by name.
 
         KeyError names a variable without a value.
         """
@@ -58,7 +58,7 @@ def _touched(place: BoundEffect, values: Mapping[str, int]) -> Touched:
 def call_effects(
     call: Call, buffers: Mapping[str, Buffer], core: NeuronCore, nki: str = DEFAULT_VERSION
 ) -> CallEffects:
-    """What `call` touches, by its record; `nki` is the version whose rules it follows.
+    """The effects of `call`, by its record; `nki` is the version whose rules it follows.
 
     Where an index on the device decides which rows are meant, they are all rows that an index in
     bounds could name. One buffer that is allocated anew in every iteration has one name here.

@@ -67,7 +67,7 @@ def _read(source: str) -> tuple[dict[int, list[_Value]], tuple[_For, ...]]:
 
 
 def _named_values(node: ast.AST) -> Iterator[_Value]:
-    """What a statement assigns or appends, each value with its name."""
+    """The values that a statement assigns or appends, each with its name."""
     match node:
         case ast.Assign([target, *_], value) | ast.AugAssign(target, _, value):
             yield from _pairs(target, value, node)

@@ -210,7 +210,7 @@ class Loop:
 
     @property
     def values(self) -> range:
-        """What the variable is in turn (start where the body never runs)."""
+        """The values of the variable in order (start where the body never runs)."""
         return range(self.start, self.start + max(1, self.step * self.trips), max(1, self.step))
 
 

@@ -70,7 +70,7 @@ def can_move(use: Use, buffer: Buffer, constants: np.ndarray) -> bool:
 
 
 def _at_start(access: Access, ranges: Ranges) -> int:
-    """What the loops add to an offset in their first iteration."""
+    """The loops' contribution to an offset in their first iteration."""
     return sum(c * ranges[name][0] for name, c in access.offset.terms)
 
 

@@ -11,7 +11,7 @@ from neuroncore.program.loop_rerolling.statement_table import NONE, Rows
 
 
 class Users:
-    """Who touches which buffer. `pinned`: buffers that belong to no iteration."""
+    """Statements that access each buffer. `pinned`: buffers that belong to no iteration."""
 
     def __init__(self, rows: Rows, pinned: np.ndarray) -> None:
         self.rows = rows

@@ -149,7 +149,7 @@ class Rolled:
 
 @dataclass(slots=True)
 class Forms:
-    """What rows are made of: calls and loops by number, buffers by number, where they were made."""
+    """The parts of rows: calls and loops by number, buffers by number, their allocations."""
 
     buffers: MutableMapping[int, Buffer]
     origin: Callable[[int], Place | None]

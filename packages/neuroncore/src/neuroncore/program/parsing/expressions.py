@@ -22,7 +22,7 @@ _PATTERN = "x.ap([[512, 128], [1, 512]], 0)"
 
 
 class ConsequenceError(Exception):
-    """What stands here cannot be read because of a mistake that is listed already."""
+    """A part that cannot be read because of a mistake that is listed already."""
 
 
 class Expressions:
@@ -69,7 +69,7 @@ class Expressions:
         return ProgramTextError(what, expected=expected, place=self.place(node))
 
     def each(self, read: Callable[..., Any], nodes: Sequence[ast.AST], *more: Any) -> list[Any]:
-        """What `read` makes of each node (and what belongs to it), keeping all mistakes.
+        """The results of `read` for each node (and its partners), collecting all mistakes.
 
         Raises ConsequenceError where there was one.
         """
@@ -189,7 +189,7 @@ class Expressions:
         return self.each(self.integers, node.elts, [2] * len(node.elts))
 
     def seen_as(self, node: ast.Call) -> tuple[DType | None, Indirect | None]:
-        """What a pattern's arguments by name say."""
+        """The meaning of a pattern's arguments by name."""
         given = self.keywords(node, "dtype", "scalar_offset", "vector_offset", "dim")
         dtype = self.dtype(given["dtype"]) if "dtype" in given else None
         return dtype, self.indirect(given, node)
@@ -255,7 +255,7 @@ class Constants(Expressions):
         self.sections: dict[str, ast.Assign] = {}
 
     def read_sections(self, nodes: list[ast.stmt]) -> None:
-        """What follows the function: bytes of constants."""
+        """Reads the text behind the function: bytes of constants."""
         for node in nodes:
             with self.going_on(node):
                 match node:

@@ -219,7 +219,7 @@ class _Reader(Constants):
 
 
 def _odd(made: ast.FunctionDef) -> list[ast.AST]:
-    """What of a function's signature no program has."""
+    """The parts of a function's signature that no program has."""
     given = made.args
     extra = (given.vararg, given.kwarg, *given.kwonlyargs, *given.posonlyargs, *given.defaults)
     return [n for n in (*extra, *made.decorator_list, made.returns) if n is not None]

@@ -36,7 +36,7 @@ class CoreRecorder(Recorder):
 
 
 def _of_own_core(name: str) -> Callable[..., None]:
-    """What another core does is not recorded."""
+    """A watcher that ignores the other core."""
     method = getattr(CoreRecorder, name)
 
     def guarded(self: CoreRecorder, *event: Any) -> None:

@@ -330,7 +330,7 @@ class Recorder(Watcher):
     # -- as nodes ---------------------------------------------------------------------------------
 
     def program(self, rolled: bool = True) -> Program:
-        """What happened, named like the source; tensors without an access are left out.
+        """The recorded program, named like the source; tensors without an access are omitted.
 
         `rolled`: with the loops that are found. An accumulation group that begins with its PSUM
         tensor is written with accumulate=None. Raises UnsupportedError for what no program says.
@@ -357,7 +357,7 @@ class Recorder(Watcher):
 
 
 class _Form:
-    """What calls of one kind from one place have in common."""
+    """The common parts of calls of one kind from one place."""
 
     __slots__ = ("_kept", "is_old", "models", "numbers", "outputs", "sums", "tiles")
 

@@ -25,7 +25,7 @@ from nki_dtypes import DType
 
 
 class Layout(NamedTuple):
-    """What tensors have in common that look alike."""
+    """The common parts of tensors with equal specs."""
 
     shape: tuple[int, ...]
     dtype: DType

@@ -36,7 +36,7 @@ GROUP_RULE = "NKI: nc_matmul, accumulate"
 
 @dataclass(frozen=True, slots=True)
 class Touches:
-    """What a call reads and writes, in that order; `group`: it must find a matmul's result."""
+    """Reads and writes of a call, in that order; `group`: it must find a matmul's result."""
 
     reads: tuple[tuple[str, Access], ...]
     writes: tuple[tuple[str, Access], ...]

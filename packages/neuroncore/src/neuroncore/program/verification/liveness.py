@@ -95,7 +95,7 @@ def peaks(program: Program, target: Target) -> dict[MemorySpace, Peak]:
 
 
 def _held(space: MemorySpace, every: list[Life], start: Life, target: Target) -> Peak:
-    """What is held when `start` comes to life."""
+    """The occupancy when `start` comes to life."""
     now = start.first or 0
     alive = [life.buffer for life in every if (life.first or 0) <= now <= life.last]
     sizes = [(b, units_held(space, target, b.free_bytes)) for b in alive]

@@ -256,7 +256,7 @@ def _is_index(moved: Indirect, index: Buffer) -> bool:
 
 
 def _odd_constant(made: Allocate, loops: tuple[str, ...]) -> Iterator[Finding]:
-    """What is wrong with the allocation of a constant."""
+    """Findings about the allocation of a constant."""
     buffer, rule = made.buffer, "NKI: nl.shared_constant"
     if loops:
         yield found(made, Violation(
@@ -276,7 +276,7 @@ def _odd_constant(made: Allocate, loops: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def wrong_operand(name: str, operand: Operand, value: Any) -> Violation | None:
-    """What is wrong with the kind of an operand."""
+    """The violation by the kind of an operand."""
     is_number = isinstance(value, (int, float))
     if is_beyond(value) and operand.number:
         return too_large(name, value)

@@ -54,7 +54,7 @@ def check_calls(program: Program, options: Options | None = None) -> None:
 
 
 def _calls(program: Program, options: Options) -> tuple[list[Finding], set[int], NeuronCore]:
-    """What is wrong with structure and calls, the ids of the calls that are legal, the core."""
+    """Findings about structure and calls, the ids of the calls that are legal, the core."""
     need_program(program)
     findings: list[Finding] = []
     try:

@@ -56,7 +56,7 @@ class Demand:
 
     @property
     def engines(self) -> set[Engine]:
-        """Who of them executes it."""
+        """The engines that may execute it."""
         return {op.engine for op in self.passes}
 
     def elsewhere(self, call: Call) -> Iterator[Demand]:

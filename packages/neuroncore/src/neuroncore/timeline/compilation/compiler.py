@@ -92,7 +92,7 @@ class Compiler:
         """Buffers that one call alone touches, by writing: in order it never waits there."""
 
     def body(self, body: tuple[Statement, ...]) -> list[Step | Body]:
-        """What plays these statements, in order."""
+        """Players of these statements, in order."""
         steps: list[Step | Body] = []
         for statement in body:
             match statement:
@@ -148,7 +148,7 @@ class Compiler:
         yield self._step(site, demand)
 
     def _step(self, site: Site, demand: Demand) -> Step:
-        """What plays the site."""
+        """The player of the site."""
         reorders = self.state.reorders
         match site.work[0]:
             case Transfer() as op:

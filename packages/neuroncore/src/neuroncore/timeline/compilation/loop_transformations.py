@@ -174,7 +174,7 @@ class _Motion:
         return is_regular and grows <= self.room and all(expansion.access(a) for a in uses)
 
     def _before(self, found: _Found) -> Iterator[Statement]:
-        """What goes before the loop."""
+        """Statements that move to the front of the loop."""
         expansion = found.expansion
         if expansion.places == 1:
             yield Allocate(expansion.buffer)
@@ -270,7 +270,7 @@ def _wide_body(
 
 
 def _wide(loop: Loop, buffers: dict[str, Buffer]) -> list[Statement]:
-    """What does the work of all iterations; empty where some cannot be one instruction."""
+    """Calls that do the work of all iterations; empty where some cannot be one instruction."""
     own = {s.buffer.name: s.buffer for s in loop.body if isinstance(s, Allocate)}
     made = [s for s in loop.body if isinstance(s, Call)]
     if not counts_from_zero(loop) or _is_carried(made, own):

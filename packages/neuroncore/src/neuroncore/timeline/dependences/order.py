@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Gate(Protocol):
-    """What holds back the instances of one call, in the order in which they are played.
+    """Dependences of the instances of one call, in the order in which they are played.
 
     `look` gives the tick from which the next one may start; until the next `look`, `bar` is the
     micro-op that it waited for (-1: none) and `why` the index of the cause in `CAUSES`. `done`
@@ -28,7 +28,7 @@ class Order(Protocol):
     """An order of a program's calls, counted in program order."""
 
     def gate(self, call: int) -> Gate:
-        """What holds back call number `call`."""
+        """Dependences of call number `call`."""
         ...
 
     def queue(self, call: int) -> int:

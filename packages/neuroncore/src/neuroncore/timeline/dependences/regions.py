@@ -18,7 +18,7 @@ Parts = tuple[Footprint, ...]
 
 
 class Form:
-    """What regions of a track that differ only in their offset have in common."""
+    """The common parts of a track's regions that differ only in their offset."""
 
     __slots__ = ("period", "reach", "size", "span")
 
@@ -158,7 +158,7 @@ class Recent:
 
 
 class Events(NamedTuple):
-    """What a stretch of time did to a region: its last write, if any, and the reads since.
+    """Effects of a stretch of time on a region: its last write, if any, and the reads since.
 
     Times of 0 say that there was none. As in a region, `read2` is the latest on another lane.
     """
@@ -174,7 +174,7 @@ class Events(NamedTuple):
 
     @classmethod
     def since(cls, region: Region, bar: int) -> Events | None:
-        """What the bars from `bar` on did to it; None where they did nothing."""
+        """Effects of the bars from `bar` on; None without any."""
         if region.toucher < bar:
             return None
         written, wlane, writer = region.written, region.wlane, region.writer

@@ -46,5 +46,5 @@ class Warmth:
         return interval
 
     def state(self, base: int) -> tuple[int, int, bool] | None:
-        """What the future depends on, relative to `base`."""
+        """The state that later steps depend on, relative to `base`."""
         return (base - self.since, self.busy, self.cold) if self.window else None

@@ -47,7 +47,7 @@ class Moment:
 
 
 class Shared(NamedTuple):
-    """What several lanes take in any order, each time for `shortest` ticks at least, and no sooner
+    """A resource that several lanes take in any order, for `shortest` ticks at least, and no sooner
     than `by` ticks after they are free.
     """
 
@@ -62,7 +62,7 @@ class Shared(NamedTuple):
         return min([lane.earliest for lane in self.lanes]) + self.by
 
     def mark(self) -> tuple[int, Pieces]:
-        """What is taken already of what may be taken."""
+        """The reservations up to now."""
         floor = self.floor
         return floor, self.gaps.pieces(floor)
 
@@ -74,7 +74,7 @@ class Shared(NamedTuple):
 
 
 class Scope:
-    """What a loop touches: lanes, shared resources, tracks and the bytes an iteration moves."""
+    """Resources of a loop: lanes, shared resources, tracks and the bytes an iteration moves."""
 
     def __init__(self, state: State, body: Body, moves: dict[Track, int]) -> None:
         self.state, self.moves, sites = state, moves, body.sites
@@ -130,7 +130,7 @@ class Scope:
         )
 
     def reach(self, track: Track) -> list[Footprint] | None:
-        """What the loop names of a track in all of its iterations; None where that is not known."""
+        """The parts of a track that the loop accesses in all iterations; None where unknown."""
         found = [a.reach(self.ranges) for a in self.accesses if a.track is track]
         known = [footprint for footprint in found if footprint is not None]
         return known if len(known) == len(found) else None

@@ -48,7 +48,7 @@ _Holds = tuple[tuple[int, ...] | None, ...]
 
 
 def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
-    """What plays a loop; with `skip`, periods are carried forward."""
+    """The player of a loop; with `skip`, periods are extrapolated."""
     state, values, overfull = compiler.state, compiler.values, compiler.overfull
     steps = [
         loop_player(compiler, step, skip) if isinstance(step, Body) else step for step in body.steps
@@ -197,7 +197,7 @@ class Periods:
         self.held = dict(self._held(done, time, floor))
 
     def _lanes(self, time: int, floor: int) -> Iterator[Any]:
-        """What the future of the loop depends on beside what is held, relative to time and bar;
+        """The state of lanes that the loop's later iterations depend on, relative to time and bar;
         what takes longer to find later.
         """
         scope, state, here = self.scope, self.state, self.state.next_bar

@@ -62,11 +62,11 @@ class Site:
                 return []  # no instruction waits before it leaves a register undefined
 
     def wait(self, lag: int | None = None) -> Gate:
-        """What holds it back as a whole."""
+        """The dependences of the call as a whole."""
         return self.gate or self._wait(self.reads, self.writes, self.adds, lag)
 
     def matmul_waits(self) -> tuple[Gate, Gate]:
-        """What holds back a matmul's weights, the first operand that it reads, and its multiply."""
+        """Dependences of a matmul's weights, the operand that it reads first, and its multiply."""
         if self.gate is not None:
             return self.gate, self.gate
         weights = self._wait(self.reads[:1], [], [])

@@ -50,7 +50,7 @@ class Skips:
         self.fresh = start + size * times - skipped
 
     def twin(self, number: int) -> Twin:
-        """Who was played for this bar; itself where it was."""
+        """The bar that was played for this one; itself where it was."""
         later = moved = 0
         rounds: list[tuple[Skip, int]] = []
         while at := bisect_right(self.starts, number):

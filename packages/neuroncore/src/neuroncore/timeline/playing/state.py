@@ -100,7 +100,7 @@ class State:
         return [self.bandwidth, *self.generators.values(), *self.ports.values()]
 
     def counts(self) -> list[int]:
-        """What grows while it is played."""
+        """Counters that grow while it is played."""
         return [
             self.num_ops, *[lane.busy for lane in self.lanes], *[gaps.busy for gaps in self.shared],
         ]  # fmt: skip

@@ -38,7 +38,7 @@ class Where(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LineTime:
-    """What a line's instructions on one engine take: how many, and the sum of their times."""
+    """The time of a line's instructions on one engine: their number, and the sum of their times."""
 
     where: Where
     predicted: int

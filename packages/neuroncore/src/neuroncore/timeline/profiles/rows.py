@@ -48,7 +48,7 @@ class Executed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a profiler measured of one launch, and what is remarkable about its file."""
+    """A profile of one launch, with remarks about its file."""
 
     name: str
     rows: list[Executed]

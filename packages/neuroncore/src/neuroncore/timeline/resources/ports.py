@@ -33,7 +33,7 @@ class Ports:
             self.users.setdefault(name, set()).update(engines)
 
     def of(self, names: Iterable[str]) -> list[Gaps]:
-        """What is occupied by an instruction that takes these."""
+        """The reservations of an instruction that takes these."""
         shared = [name for name in names if len(self.users[name]) > 1]
         return [self.gaps.setdefault(name, Gaps()) for name in shared]
 

@@ -104,7 +104,7 @@ class Gaps:
         return end
 
     def pieces(self, first: int) -> Pieces:
-        """What is taken from `first` on."""
+        """The reservations from `first` on."""
         at = bisect_right(self.ends, first)
         pairs = zip(self.starts[at:], self.ends[at:], strict=True)
         return [(start if start > first else first, end) for start, end in pairs]
@@ -124,7 +124,7 @@ class Gaps:
         return found
 
     def repeat(self, first: int, before: Pieces, ticks: int, times: int, earliest: int) -> None:
-        """What was taken behind `first` beside `before` is taken `times` more, `ticks` apart.
+        """The reservations behind `first` beside `before` are repeated `times` more, `ticks` apart.
 
         Nothing will be taken before `earliest` any more: periods that end there are left out, but
         for the last of them.
@@ -179,7 +179,7 @@ def common_room(shared: Sequence[Gaps], ready: int, length: int) -> int:
 
 
 def _without(pieces: Pieces, others: Pieces) -> Pieces:
-    """What is in `pieces` and not in `others`; each of the latter is in one of the former."""
+    """The part of `pieces` outside `others`; each of the latter is in one of the former."""
     found: Pieces = []
     at = 0
     for start, end in pieces:

@@ -41,11 +41,11 @@ class Lane:
         return ()
 
     def mark(self) -> Mark | None:
-        """What a period is told by that begins now, where it may leave gaps."""
+        """The identity of a period that begins now, where it may leave gaps."""
         return None
 
     def repeat(self, since: Mark | None, period: Period, times: int) -> None:
-        """What was done in the period since that mark is done `times` more."""
+        """The steps of the period since that mark are repeated `times` more."""
         self.free += period.ticks * times
         self.end += period.ticks * times
         self.last += period.size * times

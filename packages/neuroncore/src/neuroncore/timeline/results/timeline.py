@@ -169,7 +169,7 @@ class Timeline:
         )  # fmt: skip
 
     def critical_path(self) -> list[CriticalPathStep]:
-        """What the total is made of, in order: each micro-op could not start before the one ahead.
+        """The chain that determines the total: each micro-op could not start before the one ahead.
 
         The path runs once through a period that was carried forward; its stretches there
         represent all of its repetitions, so that all stretches add up to the total.

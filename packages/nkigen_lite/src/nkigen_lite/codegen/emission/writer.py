@@ -164,11 +164,11 @@ class Writer:
         return Mark(dict(self.buffers), blocks, frozenset(self._taken))
 
     def since(self, mark: Mark) -> tuple[Statement, ...]:
-        """What was added to the block that was open then, and is open now."""
+        """Statements added to the block that was open then, and is open now."""
         return tuple(self._blocks[-1][len(mark.blocks[-1]) :])
 
     def statements(self) -> tuple[Statement, ...]:
-        """What was written, without the loops that are open."""
+        """The written statements, without the loops that are open."""
         return tuple(self._blocks[0])
 
     def go_back(self, mark: Mark) -> None:

@@ -33,7 +33,7 @@ def are_neighbours(sources: Iterable[ArrayView]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What is moved at once for several values: `box` in HBM, a tile of `elems` a partition, and
+    """One transfer for several values: `box` in HBM, a tile of `elems` a partition, and
     the place of each value in it."""
 
     box: Access

@@ -291,7 +291,7 @@ class GroupWriter:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What decides which strategies are applicable: some array is read or written with strides
+    """Facts that determine the applicable strategies: some array is read or written with strides
     (`is_strided`), several are neighbours in HBM, few rows leave partitions empty, an array was
     stored from partitions of other rows."""
 

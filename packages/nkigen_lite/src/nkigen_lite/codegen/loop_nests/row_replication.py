@@ -31,7 +31,7 @@ _EXACT = (float32, bfloat16, float16)
 def replicas_of(
     writer: Writer, domain: IterationDomain, context: Context, sources: Mapping[str, ArrayView]
 ) -> Replicas:
-    """What is the same for all rows, on every partition; `sources` are the values in HBM."""
+    """Values that are equal for all rows, on every partition; `sources` are the values in HBM."""
     replicas = Replicas(writer)
     for value in column_values(domain, context):
         if value in sources:

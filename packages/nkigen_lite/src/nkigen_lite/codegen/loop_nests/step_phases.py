@@ -69,7 +69,7 @@ class StepGroup:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """What every step leaves."""
+        """Values that every step leaves."""
         return tuple(self.graph.outputs[n] for n in self.used if n >= self.carries)
 
     @property

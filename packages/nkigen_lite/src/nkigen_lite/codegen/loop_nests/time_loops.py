@@ -163,7 +163,7 @@ class TimeLoop:
                 self.writer.call("memset", dst=dst, value=literal(source, dtype))
 
     def carry_on(self, block: Block, count: int) -> None:
-        """What the last step of a chunk left is what the next begins with."""
+        """Copies the carried values of a chunk's last step to the first of the next."""
         for number in range(self.carries):
             buffer, value = self.on_chip[self.state(number)].buffer, self.state(number)
             slots = {"dst": self.slot(buffer, value, 0), "src": self.slot(buffer, value, count)}

@@ -44,7 +44,7 @@ BankOfProducts = Callable[[Affine, int], dict[str, Access]]
 
 @dataclass(frozen=True, slots=True)
 class Epilogue:
-    """What is done to the products of a tile: `tiles` writes the steps, on `stored` results."""
+    """Operations on the products of a tile: `tiles` writes the steps, on `stored` results."""
 
     tiles: Tiles
     stored: tuple[str, ...]
@@ -113,7 +113,7 @@ class Products:
         return min(self.n, 1 << (most.bit_length() - 1))  # whole banks, loads and stores
 
     def left_bytes(self, rows: int) -> int:
-        """What rows of the left matrix take, as they lie and transposed."""
+        """Bytes of rows of the left matrix, as stored and transposed."""
         return bytes_of(self.k, rows, self.dtype) + self.k * self.dtype.itemsize
 
     def left_stays(self, block: int) -> bool:
@@ -242,7 +242,7 @@ class Products:
     def products(
         self, left: tuple[OnChip, Affine], rights: list[OnChip], rows: int, inner: Affine
     ) -> BankOfProducts:
-        """What makes a bank of each product, `inner` columns into the right matrices."""
+        """The writer of a bank of each product, `inner` columns into the right matrices."""
 
         def made(at: Affine, width: int) -> dict[str, Access]:
             found: dict[str, Access] = {}

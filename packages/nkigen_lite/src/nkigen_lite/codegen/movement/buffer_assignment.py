@@ -93,7 +93,7 @@ class Arrays:
         return place
 
     def join(self, node: Node) -> None:
-        """What is not in its place yet, copied there."""
+        """Copies elements that are not in their place yet."""
         placed = boxes(node, self.place(node.name), self.graph)
         if node.op == "concatenate" and self.is_interleaved(placed):
             self.interleave(node, placed)

@@ -178,7 +178,7 @@ class Geometry:
     def window(
         self, tile: Buffer, tap: tuple[int, int], block: tuple[Affine, int, Affine, int]
     ) -> Access:  # fmt: skip
-        """What one element of the kernel is multiplied with, at a block of places."""
+        """The factor of one element of the kernel, at a block of places."""
         row, rows, column, columns = block
         (y, x), (down, along) = tap, self.strides
         start = (row * down + y * self.dilation[0]) * self.width

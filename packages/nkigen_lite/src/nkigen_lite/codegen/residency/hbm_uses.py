@@ -46,7 +46,7 @@ class Transfer:
 
 @dataclass(slots=True)
 class Uses:
-    """What is done with an array in HBM; `first` is the first statement that uses it."""
+    """Uses of an array in HBM; `first` is the first statement that uses it."""
 
     transfers: list[Transfer] = field(default_factory=list)
     is_used_otherwise: bool = False

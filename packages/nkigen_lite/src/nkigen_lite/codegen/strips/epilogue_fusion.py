@@ -15,7 +15,7 @@ from nkigen_lite.selection.machine_limits import sbuf_bytes
 
 @dataclass(frozen=True, slots=True)
 class KernelPart:
-    """What is written at once: products of one left matrix, then element-wise operations.
+    """Operations written together: products of one left matrix, then element-wise operations.
 
     `kept` is the value that stays in SBUF, with its columns on partitions, for the next product.
     A part without products is a group of tiles.

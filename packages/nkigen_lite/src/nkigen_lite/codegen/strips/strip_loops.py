@@ -297,7 +297,7 @@ class Strips:
                 ]
 
     def rights(self, batch: Batch, varying: bool) -> dict[str, OnChip]:
-        """What products multiply from the right, on chip: all that are the same for all batches,
+        """Right operands of products, on chip: all that are the same for all batches,
         or all that are not."""
         found: dict[str, OnChip] = {}
         for product in self.strip.products:

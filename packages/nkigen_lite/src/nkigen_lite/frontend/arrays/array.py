@@ -59,7 +59,7 @@ class TracedArray:
 
     @property
     def __class__(self) -> Any:
-        """What `isinstance` sees: np.ndarray, or the type of number."""
+        """The class that `isinstance` sees: np.ndarray, or the type of number."""
         return self.dtype.type if self.is_scalar else np.ndarray
 
     @property

@@ -171,7 +171,7 @@ def fresh(
 
 
 def traced(tape: Tape, given: Any) -> TracedArray:
-    """What a user gives where an array is needed."""
+    """A user's argument where an array is needed."""
     given = operand(given)
     if isinstance(given, TracedArray):
         return given

@@ -23,7 +23,7 @@ _METHODS_OF_NUMBERS = frozenset({
 
 
 def as_numpy_has_it(name: str, given: dict[str, Any], result: Any) -> Any:
-    """What np.`name` gave for `given`, a number or an array of rank 0 where NumPy gives one."""
+    """The result of np.`name` for `given`, a number or an array of rank 0 where NumPy gives one."""
     if not isinstance(result, TracedArray):
         return result
     first = next(iter(given.values()))

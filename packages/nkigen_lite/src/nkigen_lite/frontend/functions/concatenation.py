@@ -296,7 +296,7 @@ def _between(a: Array, sides: list[Array], axis: int) -> Array:
 
 
 def _pairs(given: Any, ndim: int) -> list[tuple[Any, Any]]:
-    """What NumPy takes for each axis: one number, (before, after), or one such pair per axis."""
+    """Pairs for each axis, as NumPy takes them: one number, (before, after), or one per axis."""
     if isinstance(given, dict):
         return [tuple(np.broadcast_to(given.get(d, given.get(d - ndim, 0)), 2).tolist())
                 for d in range(ndim)]  # fmt: skip

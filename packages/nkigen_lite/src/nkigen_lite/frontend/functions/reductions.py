@@ -111,7 +111,7 @@ def _mean_dtype(x: TracedArray, dtype: Any) -> np.dtype:
 
 
 def _freedom(ddof: Any, correction: Any) -> Any:
-    """What is taken from the count: NumPy has two names for it."""
+    """The number subtracted from the count: NumPy has two names for it."""
     if correction is not None and ddof != 0:
         raise ValueRangeError("ddof and correction can't be provided simultaneously.")
     given = ddof if correction is None else correction

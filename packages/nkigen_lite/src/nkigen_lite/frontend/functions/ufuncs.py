@@ -140,7 +140,7 @@ def call_ufunc(
 
 
 def _into(out: tuple[Any, ...], result: Any, name: str, where: Any) -> Any:
-    """What is written to the arrays of `out=`."""
+    """Writes to the arrays of `out=`."""
     if isinstance(result, tuple):
         return tuple(broadcast_into(*p, name, where) for p in zip(out, result, strict=True))
     return broadcast_into(out[0], result, name, where)

@@ -141,7 +141,7 @@ def at_arrays(x: Array, keys: tuple[Any, ...], view: Callable[..., Any]) -> Arra
 
 
 def indexed_axes(keys: tuple[Any, ...]) -> list[int]:
-    """Those whose keys are arrays or integers."""
+    """Axes whose keys are arrays or integers."""
     return [d for d, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
 
 

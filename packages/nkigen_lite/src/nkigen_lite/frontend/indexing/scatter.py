@@ -21,7 +21,7 @@ _FEW = 4
 
 
 def as_element(x: TracedArray, given: Any) -> str:
-    """What is written to `x`, as a value of its format: converted as NumPy's assignments do."""
+    """The value written to `x`, in its format: converted as NumPy's assignments do."""
     dtype = dtype_of(given)
     dtype = dtype if isinstance(dtype, np.dtype) else x.dtype
     if not isinstance(given, TracedArray) and dtype.itemsize == 8:
@@ -116,7 +116,7 @@ def _step(pairs: list[tuple[int, int]], at: int) -> tuple[int, int]:
 
 
 def masked(x: TracedArray, keys: tuple[Any, ...], view: View) -> tuple[TracedArray, Any, int]:
-    """What a computed mask picks from, beside slices; the mask; and where its axes begin."""
+    """The array that a computed mask selects from, beside slices; the mask; its first axis."""
     at = next(n for n, k in enumerate(keys) if isinstance(k, TracedArray))
     mask, others = keys[at], (*keys[:at], *keys[at + 1 :])
     if any(not isinstance(k, slice) and k is not None and k is not Ellipsis for k in others):
@@ -158,7 +158,7 @@ def put_where(x: TracedArray, keys: tuple[Any, ...], given: Any, view: View) -> 
 
 
 def _alike(seen: TracedArray, given: Any, first: int, mask: TracedArray) -> str:
-    """What is written with axes of one element in place of the mask's."""
+    """The written values with axes of one element in place of the mask's."""
     lot = lot_of_all_places(shape_of(given), seen.ndim, first, mask)
     if lot is None:
         raise DataDependentError(

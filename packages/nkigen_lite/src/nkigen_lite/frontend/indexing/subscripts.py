@@ -124,7 +124,7 @@ def _iterate(x: TracedArray) -> Iterator[Any]:
 
 
 def _element_of(x: TracedArray, value: Any) -> Any:
-    """What is written; a number must be one that NumPy lets an element of `x` be."""
+    """The written value; a number must be one that NumPy lets an element of `x` be."""
     if issubclass(type(value), (*PYTHON_NUMBERS, np.generic)):  # a traced number says it is one
         with np.errstate(all="ignore"):
             resolved("assignment", lambda: np.zeros((), x.dtype).__setitem__((), value))

@@ -180,7 +180,7 @@ def _transposed(x: Expr) -> Expr:
 
 
 def _narrower(m: Match, x: Expr) -> Expr:
-    """What was widened for the product; else the operand."""
+    """The operand before it was widened for the product; else the operand."""
     node = m.build.by_name.get(x.value)
     return Expr(m, node.operands[0]) if node and node.op == "convert" else x
 

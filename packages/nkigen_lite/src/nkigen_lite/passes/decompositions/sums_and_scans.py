@@ -63,7 +63,7 @@ def _in_pieces(m: Match, count: int) -> str:
 
 
 def _narrower(m: Match) -> str:
-    """What was widened for the sum; else what is summed."""
+    """The operand before it was widened for the sum; else the operand."""
     node = m.build.by_name.get(m["x"])
     return node.operands[0] if node is not None and node.op == "convert" else m["x"]
 

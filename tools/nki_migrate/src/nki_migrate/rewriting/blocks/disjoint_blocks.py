@@ -144,7 +144,7 @@ def _runs(tree: Tree, statement: ast.Assign, place: Place) -> list[_Runs] | None
 
 
 def _environments(tree: Tree, statement: ast.Assign, place: Place) -> Sequence[_Environment | None]:
-    """What names represent at the place, per chain of loops; None where that is not understood."""
+    """Meanings of names at the place, per chain of loops; None where that is not understood."""
     once = _Environment.of(tree)
     at = next((k for k, s in enumerate(place.around) if isinstance(s, ast.FunctionDef)), None)
     if at is None:
@@ -190,7 +190,7 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Poly, Poly], Poly]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Environment:
-    """What names represent at a place, and from where to where its loops count."""
+    """Meanings of names at a place, and the bounds of its loops."""
 
     constant: frozenset[str]
     values: Mapping[str, Poly]

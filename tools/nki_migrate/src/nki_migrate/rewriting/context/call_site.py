@@ -40,7 +40,7 @@ class RuleTable:
         return self.names[max(found, key=len)]
 
     def unsupported(self, canonical: str, node: ast.AST) -> Cannot:
-        """What is raised for a call that no rule rewrites."""
+        """The exception for a call that no rule rewrites."""
         rule = self.rule_of(canonical)
         message = self.messages.get(rule, _no_counterpart)
         return Cannot(rule, message(canonical), node)
@@ -56,7 +56,7 @@ def _no_counterpart(canonical: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What the layers above the context do: `evaluate(ctx, node)`, `rewrite_body(ctx, body)`."""
+    """Functions of layers above the context: `evaluate(ctx, node)`, `rewrite_body(ctx, body)`."""
 
     evaluate: Callable[..., Value]
     rewrite_body: Callable[..., None]

@@ -109,7 +109,7 @@ class Context:
         self._pending: list[Finding] = []
 
     def value_of(self, node: ast.expr) -> Value:
-        """What an expression represents. A call that makes a tile is rewritten on the way."""
+        """The value of an expression. A call that makes a tile is rewritten on the way."""
         return self.handlers.evaluate(self, node)
 
     def rewrite_body(self, body: list[ast.stmt]) -> None:
@@ -117,7 +117,7 @@ class Context:
         self.handlers.rewrite_body(self, body)
 
     def seen_at(self, node: ast.AST) -> Observation | None:
-        """What the runs showed of a node."""
+        """The observation of a node in the runs."""
         if self.observed is None:
             return None
         return self.observed.at(self.index.source.span(node))
@@ -230,7 +230,7 @@ class Context:
         return None
 
     def assumption(self, name: str) -> Assumption | None:
-        """What the user declared about a parameter; the kernel's own name beats `*`."""
+        """The user's assumption about a parameter; the kernel's own name beats `*`."""
         found = [
             a
             for a in self.request.assumptions

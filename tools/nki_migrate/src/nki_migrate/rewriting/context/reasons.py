@@ -13,7 +13,7 @@ from nki_migrate.facts.values import Value
 
 
 class Reason(Enum):
-    """What the engine found."""
+    """A reason of the engine."""
 
     LOCAL_ANNOTATION = "local_annotation"  # a local tile is annotated
     OUTPUT_PARAMETER = "output_parameter"  # a kernel writes to a parameter

@@ -27,7 +27,7 @@ class Cover:
 
 @dataclass(slots=True)
 class Seen:
-    """What one pass over a function learns for the next. Keys of storages are their `site`."""
+    """Results of one pass over a function for the next. Keys of storages are their `site`."""
 
     ranks: dict[str, int] = field(default_factory=dict)  # parameter → rank
     folds: set[int] = field(default_factory=set)  # block tensors that a list cannot serve

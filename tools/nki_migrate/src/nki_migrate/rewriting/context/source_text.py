@@ -87,7 +87,7 @@ def as_dtype(ctx: Context, node: ast.expr | None) -> DType | None:
 
 
 def default_of(arguments: ast.arguments, name: str) -> ast.expr | None:
-    """What a parameter is where a call leaves it out."""
+    """The default of a parameter."""
     places = [*arguments.posonlyargs, *arguments.args]
     pairs = [
         *zip(reversed(places), reversed(arguments.defaults), strict=False),

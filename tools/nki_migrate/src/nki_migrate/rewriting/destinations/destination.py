@@ -228,7 +228,7 @@ def _guessed(ctx: Context, node: ast.AST, guess: Guess | None) -> DType:
 
 
 def _assert(ctx: Context, guess: Guess) -> None:
-    """What a guess rests on, as asserts in front of the statement."""
+    """Writes the assumptions of a guess as asserts in front of the statement."""
     if guess.equal is not None:
         other, known = sorted(guess.equal, key=lambda d: d.is_known)
         guard(ctx, f"{ctx.dtype_text(other)} == {ctx.dtype_text(known)}", _ASSUMED)

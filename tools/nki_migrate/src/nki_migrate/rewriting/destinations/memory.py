@@ -46,7 +46,7 @@ class Memory:
 
 
 def memory_of(ctx: Context, site: CallSite) -> Memory:
-    """What `buffer=` says. Raises Cannot for what is not known here."""
+    """The memory that `buffer=` requests. Raises Cannot for what is not known here."""
     node = site.get("buffer")
     if node is None:
         return Memory("sbuf")

@@ -47,7 +47,7 @@ def _may_come_before(ctx: Context, storage: Storage, there: Loops) -> bool:
 
 
 def first_kind(ctx: Context, storage: Storage, *, is_whole: bool) -> str:
-    """What a product is as the first use of its tile: "matmul" if it is sure to fill all of it.
+    """The kind of a product as the first use of its tile: "matmul" if it is sure to fill all of it.
 
     A tile that its first product may leave part of keeps its zeros: the product replaces the
     zeros under it, and the others may be read.

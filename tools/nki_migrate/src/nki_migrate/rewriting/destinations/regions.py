@@ -61,7 +61,7 @@ def cut(tensor: Tensor, limits: Limits, rank: int) -> dict[int, Part]:
 
 
 def valid_region(ctx: Context, *tensors: Tensor) -> Region:
-    """What is filled of all these tensors, in the axes of the first."""
+    """The filled region that all these tensors share, in the axes of the first."""
     limits: dict[int, Part] = {}
     for tensor in tensors:
         limits |= valid_limits(ctx, tensor)

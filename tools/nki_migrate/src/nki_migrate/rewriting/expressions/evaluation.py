@@ -72,7 +72,7 @@ _AXES = {"p": 0, "x": 1, "y": 2, "z": 3}
 
 
 def evaluate(ctx: Context, node: ast.expr) -> Value:
-    """What an expression represents."""
+    """The value of an expression."""
     evaluate_kind = EXPRESSIONS.get(type(node))
     if evaluate_kind is None:
         with stays_inside(ctx, node, "an expression that is not taken apart"):

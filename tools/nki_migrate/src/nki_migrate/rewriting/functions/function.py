@@ -207,7 +207,7 @@ def rewrite_function(
 
 
 def _learned(make_pass: Callable[..., Context]) -> Seen:
-    """What passes over the function learn for the last one."""
+    """Knowledge of earlier passes over the function for the last one."""
     seen = make_pass(Seen(), final=False).seen
     while True:  # what the last pass rests on has to know which tiles were given something
         before, seen = seen, make_pass(seen, final=False).seen

@@ -232,7 +232,7 @@ def _is_made_in(host: ast.AST, name: str) -> bool:
 
 
 def _only_assignment(scope: ast.AST, name: str) -> tuple[ast.expr, int] | None:
-    """What is assigned to the name, if that is all that ever makes it in the scope; its line."""
+    """The value assigned to the name, if no other binding in the scope makes it; its line."""
     nodes = list(_own_nodes(scope))
     if sum(n.id == name for n in bound_names(nodes)) != 1:
         return None
@@ -247,7 +247,7 @@ def _only_assignment(scope: ast.AST, name: str) -> tuple[ast.expr, int] | None:
 
 
 def _assigned(target: ast.expr, value: ast.expr, name: str) -> ast.expr | None:
-    """What the name gets; `a, b = x.shape` defines a as `x.shape[0]`."""
+    """The value that the name gets; `a, b = x.shape` defines a as `x.shape[0]`."""
     if isinstance(target, ast.Name):
         return value if target.id == name else None
     for position, element in enumerate(target.elts if isinstance(target, ast.Tuple) else ()):

@@ -73,7 +73,7 @@ def _passed_tensor(ctx: Context, value: Parameter, tensors: list[Tensor]) -> Val
 
 
 def _note_calls(ctx: Context, tensor: Tensor, passed: list[Tensor]) -> None:
-    """What every call in the file hands over is seen, as a run would show it."""
+    """Records the arguments of every call in the file, as a run would show them."""
     ctx.witness = "the calls in this file"
     for axis, size in enumerate(tensor.shape or ()):
         given = [_given(t, axis) for t in passed]
@@ -106,7 +106,7 @@ def _only_number(numbers: Sequence[Poly]) -> Poly | None:
 def _numbers(
     ctx: Context, name: str, passed: Sequence[Value | None]
 ) -> dict[str, tuple[Poly, ...]]:
-    """What each size of a parameter, or the parameter itself, is in each call."""
+    """Sizes of a parameter, or the parameter itself, in each call."""
     numbers = [v.poly for v in passed if isinstance(v, Sym)]
     if len(numbers) == len(passed):
         return {f"{name}@{ctx.scope.versions[name]}": tuple(numbers)}
@@ -174,7 +174,7 @@ def _size_text(name: str, axis: int, blocks: int, folded: bool) -> str:
 
 
 def summary(ctx: Context) -> Value | None:
-    """What all `return` statements of a function agree in; None where they do not."""
+    """The common value of all `return` statements of a function; None where they differ."""
     found = [_described(ctx, value) for value in ctx.seen.returned]
     return found[0] if found and all(f == found[0] for f in found) else None
 
@@ -265,7 +265,7 @@ def _dtype(ctx: Context, key: str | None, given: Mapping[str, Value | None]) -> 
 
 
 def bound_to(ctx: Context, returned: Returned, text: str) -> Tensor:
-    """What a helper returned, under the name that has it now."""
+    """The result of a helper, under its present name."""
     mentions = ctx.mentioned(text)
     versions = ",".join(f"{n}@{v}" for n, v in sorted(mentions))
     sizes = tuple(

@@ -222,7 +222,7 @@ def in_representatives(ctx: Context, value: Value) -> Value:
 
 
 def differing_sizes(ctx: Context, a: Poly, b: Poly) -> str | None:
-    """What two sizes were, if they were not always equal; None where nothing says so."""
+    """Two sizes in a run where they differ; None where no run shows it."""
     x, y = _values(ctx, a), _values(ctx, b)
     if all(x[run] == y[run] for run in x.keys() & y.keys()):
         return None
@@ -244,7 +244,7 @@ def seen_programs(ctx: Context, node: ast.Call) -> int:
 
 
 def seen_counts(ctx: Context, node: ast.Call) -> tuple[int, ...]:
-    """What a call that gives a compile-time number gave in the runs."""
+    """Results of a call that gives a compile-time number, in the runs."""
     seen = ctx.seen_at(node)
     values = [v for run in seen.runs for v in run.values] if seen is not None else []
     return tuple(v for v in values if isinstance(v, int))
@@ -276,7 +276,7 @@ def seen_maximum(ctx: Context, size: Poly) -> int | None:
 
 
 def _values(ctx: Context, poly: Poly) -> Mapping[int, tuple[int, ...]]:
-    """What a number was, per document; nothing where an atom of it was not seen."""
+    """Values of a number, per document; empty where an atom of it was not seen."""
     poly = ctx.facts.reduced(poly)
     atom = poly.single_atom
     if atom is not None and atom in ctx.sizes:

@@ -12,7 +12,7 @@ _FLOATS = ("bfloat16", "float16", "float32")
 
 
 def seen_promotion(ctx: Context, a: DType, b: DType, float32: str) -> DType | None:
-    """What 0.1 promoted two dtypes to in every run, in the kernel's own words and under an assert.
+    """The promotion of two dtypes in every run of 0.1, in the kernel's words, under an assert.
 
     None if the runs do not say, or say different things.
     """
@@ -42,7 +42,7 @@ def seen_promotion(ctx: Context, a: DType, b: DType, float32: str) -> DType | No
 
 
 def _passed_promotion(ctx: Context, a: DType, b: DType, float32: str) -> DType | None:
-    """What two dtypes are promoted to in every call in the file, under an assert."""
+    """The promotion of two dtypes in every call in the file, under an assert."""
     passed = ctx.passed_dtypes
     if a.key in passed and passed[a.key] == passed.get(b.key):
         guard(ctx, f"{ctx.dtype_text(a)} == {ctx.dtype_text(b)}")
@@ -86,7 +86,7 @@ def is_seen_float32(ctx: Context, dtype: DType, float32: str) -> bool:
 
 
 def seen_dtypes(ctx: Context, dtype: DType, float32: str) -> tuple[DType, ...]:
-    """What a dtype known only at run time was, each once; nothing if no run came by."""
+    """Values of a dtype known only at run time, each once; empty without a run."""
     names = [] if dtype.is_known else sorted(set(_dtypes(ctx, dtype).values()))
     return tuple(DType(float32.replace(FLOAT32, name), name) for name in names)
 

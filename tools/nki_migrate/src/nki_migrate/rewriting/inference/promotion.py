@@ -96,7 +96,7 @@ def reject_truth_values(
 def with_number(
     ctx: Context, op: str, tile: DType, is_float: bool | None, *, is_truth: bool = False
 ) -> DType | None:
-    """What 0.1 gives a tile and a number; None if that is not known here.
+    """The dtype in 0.1 of a tile and a number; None if that is not known here.
 
     `is_truth`: the number is True or False, which counts as uint8.
     """
@@ -118,7 +118,7 @@ def with_number(
 
 
 def _seen_with_int(ctx: Context, op: str, tile: DType, text: str) -> DType | None:
-    """What 0.1 gave a tile and an int in every run, under an assert; None if that differs."""
+    """The dtype in 0.1 of a tile and an int in every run, under an assert; None if that differs."""
     seen = seen_dtypes(ctx, tile, text)
     found = [
         float32(ctx) if op == "divide" and not d.is_float else with_scalar(d, False, text)
@@ -132,7 +132,7 @@ def _seen_with_int(ctx: Context, op: str, tile: DType, text: str) -> DType | Non
 
 
 def promoted(ctx: Context, op: str, a: DType, b: DType) -> DType | None:
-    """What 0.1 gives two tiles; None if that is not known here."""
+    """The dtype in 0.1 of two tiles; None if that is not known here."""
     if op in _TRUTHS:
         return _truth(ctx)
     found = met(ctx, a, b)

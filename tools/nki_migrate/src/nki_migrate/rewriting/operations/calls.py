@@ -153,7 +153,7 @@ def _other_call(ctx: Context, node: ast.Call, canonical: str | None) -> Value:
 
 
 def _returned(ctx: Context, node: ast.Call, values: Sequence[Value]) -> Value | None:
-    """What a helper returns here; its arguments are noted."""
+    """The result of a helper of the file here; its arguments are noted."""
     name = node.func.id if isinstance(node.func, ast.Name) else ""
     key = name if name in ctx.helpers else ctx.index.path(node.func) or name
     helper = ctx.helpers.get(key)

@@ -111,7 +111,7 @@ def float_basis(ctx: Context, name: str) -> str | None:
 
 
 def _passed(ctx: Context, name: str) -> Iterator[ast.expr | None]:
-    """What the calls in the file give; None where a call does not say."""
+    """Arguments of the calls in the file; None where a call does not determine it."""
     position = list(ctx.function.parameters).index(name)
     default = default_of(ctx.function.node.args, name)
     for node in ast.walk(ctx.index.source.tree):

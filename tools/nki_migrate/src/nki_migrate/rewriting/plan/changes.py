@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Change:
-    """What becomes of one statement.
+    """The replacement of one statement.
 
     `lines` replaces a simple statement (None keeps it, an empty list removes it); for a
     compound statement `header` replaces its first line ("for i in range(n):") and the body

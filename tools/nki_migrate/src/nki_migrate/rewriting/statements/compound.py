@@ -196,7 +196,7 @@ def _try(ctx: Context, statement: ast.Try) -> None:
 
 
 def _forget_bound(ctx: Context, body: list[ast.stmt], names: set[str]) -> None:
-    """What the statements bind may be that, or what it was before."""
+    """Names that the statements bind may have their new value, or their earlier one."""
     for node in (n for s in body for n in walk(s)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names:
             bind_anything(ctx, node.id)

@@ -64,7 +64,7 @@ def attempt(ctx: Context, statement: ast.stmt, rewrite: Callable[[], bool]) -> b
 
 
 def _write(ctx: Context, statement: ast.stmt, change: Change, *, replaced: bool) -> None:
-    """What was emitted becomes the change of the statement."""
+    """The emitted lines become the change of the statement."""
     if not replaced:
         _keep(ctx, statement, change)
     elif _says_the_same(ctx, statement):

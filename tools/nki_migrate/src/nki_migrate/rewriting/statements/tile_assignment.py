@@ -153,7 +153,7 @@ def _is_matmul(ctx: Context, node: ast.expr) -> bool:
 
 @contextmanager
 def over_large_grid(ctx: Context, statement: ast.stmt, view: Tensor) -> Iterator[None]:
-    """What is emitted inside is in loops over the axes that are too many for `view`."""
+    """Lines emitted inside are in loops over the axes that are too many for `view`."""
     indices = _indices(ctx, statement)
     rank = max((len(i.extents) for i in indices.values()), default=0)
     if rank <= VIEW_DIMENSIONS:

@@ -65,7 +65,7 @@ _SHORT_DTYPES |= {"fp32": "float32"}
 
 
 def _from_parameter(ctx: Context, value: Parameter) -> Tensor:
-    """What is known of a tensor parameter: its rank from its uses, the rest from `--assume`."""
+    """The tensor of a parameter: its rank from its uses, the rest from `--assume`."""
     name = value.name
     assumed = ctx.assumption(name)
     rank = ctx.before.ranks.get(name)
@@ -120,7 +120,7 @@ def view_of(base: Tensor, new: tuple[Dim, ...], shape: tuple[Sym, ...]) -> Tenso
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """What a picked access consists of: the whole tensor, the (P, 1) numbers, all axes."""
+    """The parts of a gather: the whole tensor, the (P, 1) numbers, all axes."""
 
     base: Tensor
     rows: Tensor
