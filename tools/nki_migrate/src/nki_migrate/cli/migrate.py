@@ -63,7 +63,7 @@ def chosen_by(given: argparse.Namespace) -> Chosen:
 def migrated(
     mode: Mode, given: argparse.Namespace, chosen: Chosen
 ) -> tuple[Inputs, list[FileResult], list[Row] | None]:
-    """The files read, their results (written by `fix`), and with `--verify` those of the runs."""
+    """The files read, their results (written by `fix`), and with `--verify` the results of runs."""
     checking = given.self_check
     if checking is None:
         checking = os.environ.get("CI", "").lower() == "true"
