@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -39,6 +40,18 @@ def wait_for_interrupt(payload, report):
         time.sleep(600)
     except KeyboardInterrupt:
         return "interrupted"
+
+
+def ignore_interrupt(payload, report):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    report("begun")
+    time.sleep(600)
+
+
+def block_threads(payload, report):
+    """Writes the process's id to `payload`, then runs no other Python code."""
+    Path(payload).write_text(str(os.getpid()))
+    re.match(r"(a+)+$", "a" * 60 + "b")
 
 
 def allocate(payload, report):

@@ -3,6 +3,8 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 from http.server import HTTPServer, SimpleHTTPRequestHandler
@@ -103,6 +105,23 @@ def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(make):
 
     assert [e[:2] for e in only(events, Finished)] == [("a", "interrupted")]
     assert {e.key for e in events} == {"a"}
+
+
+def test_ctrl_c_cancels_a_job_that_does_not_end(monkeypatch):
+    monkeypatch.setattr(workers_module, "GRACE_S", 0.2)
+    events = []
+
+    def watch(event):
+        events.append(event)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pool(1) as executor:
+        executor.submit(Job("a", JOBS + "ignore_interrupt"))
+        with pytest.raises(KeyboardInterrupt):
+            executor.run(watch)
+        assert not executor.has_jobs
+
+    assert [type(event) for event in events] == [Reported]
 
 
 def test_a_job_that_hangs_ends_at_its_limit_and_others_run(executor):
@@ -207,6 +226,23 @@ def test_a_pool_ends_with_all_that_its_jobs_have_started(tmp_path):
     ids = (tmp_path / "ids").read_text().split()
     assert len(ids) == 2
     assert not [number for number in ids if is_running(number)]
+
+
+def test_a_worker_whose_job_blocks_threads_ends_with_its_driver(tmp_path):
+    driver = subprocess.Popen([
+        sys.executable, "-c",
+        "from neuroncore.executors import Job, pool\n"
+        "with pool(1) as executor:\n"
+        f"    executor.submit(Job('a', {JOBS + 'block_threads'!r}, {str(tmp_path / 'id')!r}))\n"
+        "    executor.run(print)",
+    ])  # fmt: skip
+    while not (tmp_path / "id").exists():
+        time.sleep(0.05)
+    time.sleep(0.2)
+    driver.kill()
+    driver.wait()
+
+    assert not is_running((tmp_path / "id").read_text())
 
 
 def is_running(number: str) -> bool:

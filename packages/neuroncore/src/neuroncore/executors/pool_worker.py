@@ -1,8 +1,14 @@
-"""A process of a pool: reads jobs from a socket, whose end is the end of it and of its children."""
+"""A process of a pool: reads jobs from a socket, whose end is the end of it and of its children.
+
+On Linux the end of its stdin is their end too, which needs no thread of Python: a job may never
+release the interpreter.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import select
 import signal
 import sys
 import threading
@@ -19,6 +25,7 @@ from neuroncore.executors.workers import Ready
 
 def main(number: str, preload: str) -> None:
     """Report the release, then execute jobs until the connection ends."""
+    _end_with_stdin()
     connection = Connection(int(number))
     jobs: SimpleQueue[tuple[Job, Limits]] = SimpleQueue()
     threading.Thread(target=_read, args=(connection, jobs), daemon=True).start()
@@ -32,6 +39,18 @@ def main(number: str, preload: str) -> None:
             connection.send(Reported(key, value, ""))
 
         connection.send(execute(job, limits, report, ""))
+
+
+def _end_with_stdin() -> None:
+    """Let the system end this process group when the driver is gone; it writes nothing there."""
+    driver, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    if sys.platform == "linux":
+        fcntl.fcntl(driver, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(driver, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(driver, fcntl.F_SETFL, os.O_ASYNC)
+        if select.select([driver], [], [], 0)[0]:  # it was gone before
+            os.killpg(0, signal.SIGKILL)
 
 
 def _read(connection: Connection, jobs: SimpleQueue[tuple[Job, Limits]]) -> None:

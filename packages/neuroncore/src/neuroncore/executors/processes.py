@@ -57,7 +57,7 @@ class _Processes:
         try:
             process = subprocess.Popen(
                 command, env=environment, pass_fds=[theirs.fileno()], start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
             )  # fmt: skip
         except OSError as wrong:
             ours.close()
@@ -82,7 +82,7 @@ class _Processes:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(worker.process.pid, signal.SIGKILL)
         worker.connection.close()
-        worker.process.wait()
+        worker.process.communicate()  # closes its stdin
         self._free.append(worker.variables)
 
     def receive(

@@ -103,7 +103,8 @@ class Executor(Protocol):
     def run(self, watch: Watch) -> None:
         """Call `watch` with each event as it comes, until every submitted job is finished, failed
         or cancelled; `watch` may submit and cancel jobs. Ctrl-C drops jobs that wait and, except on
-        Ray, interrupts the ones that run, whose ends are events of the next seconds.
+        Ray, interrupts the ones that run, whose ends are events of the next seconds; it cancels
+        the ones that do not end.
 
         Raises ExecutorLostError, WorkerVersionError, KeyboardInterrupt.
         """

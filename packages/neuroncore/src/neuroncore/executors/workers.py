@@ -51,15 +51,8 @@ class Gone(NamedTuple):
 Message = Ready | Gone | Event
 
 
-class Handle(Protocol):
-    """A worker of a fleet."""
-
-    @property
-    def name(self) -> str: ...
-
-
 class Fleet(Protocol):
-    """Starts, stops and hears workers."""
+    """Starts and stops workers, receives their messages."""
 
     def open(self, jobs: int) -> None:
         """Before so many are started."""
@@ -138,11 +131,6 @@ class WorkerExecutor:
             if worker.job is not None and worker.job.key == key:
                 self._replace(worker)
 
-    def warm(self) -> None:
-        """Wait until every worker is ready."""
-        while not all(worker.is_ready for worker in self._workers):
-            self._receive(lambda event: None, WAIT_S)
-
     @property
     def has_jobs(self) -> bool:
         """Whether a job waits or runs."""
@@ -157,15 +145,16 @@ class WorkerExecutor:
             raise
 
     def _end(self, watch: Watch) -> None:
-        """Drop jobs that wait; handle the ends of the ones that run."""
+        """Drop jobs that wait, handle the ends of the ones that run, cancel what does not end."""
         self._queue.clear()
         self._is_ending = True
-        for worker in self._workers:
-            if worker.job is not None and not self.fleet.interrupt(worker.handle):
-                return
-        ends = time.monotonic() + GRACE_S
+        running = [worker.handle for worker in self._workers if worker.job is not None]
+        ends = time.monotonic() + GRACE_S * all(self.fleet.interrupt(each) for each in running)
         while self.has_jobs and (left_s := ends - time.monotonic()) > 0:
             self.step(watch, min(WAIT_S, left_s))
+        for worker in list(self._workers):
+            if worker.job is not None:
+                self.cancel(worker.job.key)
 
     def step(self, watch: Watch, wait_s: float) -> None:
         """Assign jobs, handle the messages of at most `wait_s` seconds, end what takes too long."""
@@ -183,7 +172,8 @@ class WorkerExecutor:
     def _replace(self, worker: _Worker) -> None:
         self.fleet.stop(worker.handle)
         self._workers.remove(worker)
-        self._start()
+        if not self._is_ending:
+            self._start()
 
     def _assign(self) -> None:
         for worker in self._workers:
@@ -202,7 +192,7 @@ class WorkerExecutor:
 
     def _receive(self, watch: Watch, wait_s: float) -> None:
         by_handle = {id(worker.handle): worker for worker in self._workers}
-        soonest = min(worker.deadline for worker in self._workers) - time.monotonic()
+        soonest = min((each.deadline for each in self._workers), default=inf) - time.monotonic()
         handles = [worker.handle for worker in self._workers]
         for handle, message in self.fleet.receive(handles, max(0.0, min(wait_s, soonest))):
             worker = by_handle[id(handle)]
