@@ -73,3 +73,15 @@ def test_the_report_begins_with_time_bottleneck_domain_and_toolchain():
     assert domain.startswith("domain: measured; most uncertain: ")
     names = [n for n, t in TRANSFORMATIONS.items() if t.applies("explicit")]
     assert toolchain == f"assumed of the toolchain: {', '.join(names)}"
+
+
+def test_the_critical_path_is_searched_once(monkeypatch):
+    timeline = estimate(program(MATMUL))
+    found, searched = timeline.critical_path(), []
+    monkeypatch.setattr(
+        "neuroncore.timeline.results.timeline._critical_path", lambda state: searched.append(state)
+    )
+    timeline.by_line(), timeline.uncertainty, str(timeline)
+
+    assert timeline.critical_path() == found
+    assert searched == []

@@ -174,14 +174,21 @@ class Timeline:
         The path runs once through a period that was carried forward; its stretches there
         represent all of its repetitions, so that all stretches add up to the total.
         """
-        found = _critical_path(self._state)
-        return [CriticalPathStep(self._bar(number), self._ns(ticks)) for number, ticks in found]
+        return list(self._steps)
+
+    @cached_property
+    def _steps(self) -> list[CriticalPathStep]:
+        return [CriticalPathStep(self._bar(n), self._ns(ticks)) for n, ticks in self._path]
+
+    @cached_property
+    def _path(self) -> list[tuple[int, int]]:
+        return _critical_path(self._state)
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """The 80 % interval of `launch_ns`, what was measured, the constants that matter."""
         state = self._state
-        path = [(Played(*state.bars[n]), self._ns(t)) for n, t in _critical_path(state)]
+        path = [(Played(*state.bars[n]), self._ns(t)) for n, t in self._path]
         return uncertainty(path, self._sites, self._clock, self.launch_ns, self.program)
 
     def by_line(self) -> dict[str, float]:
