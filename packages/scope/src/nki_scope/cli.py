@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import subprocess
 import tempfile
 import webbrowser
 from collections.abc import Sequence
+from functools import partial
+from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
 from neuroncore.commands.files import check_writable, write_output
 from neuroncore.commands.parser import Command, add_output, make_parser
@@ -22,6 +26,7 @@ examples:
   nki-scope open softmax.html                  show it in a browser
   nki-scope compare old.html new.html -o c.html
   nki-scope png softmax.html Memory -o m.png   a picture of one of its views
+  nki-scope svg softmax.html Memory -o m.svg   the same as lines and text that scale
 """
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 HEIGHT = 900
@@ -33,7 +38,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = [
         Command("open", "show a page in a browser", _add_page, _open),
         Command("compare", "one page of two runs, line by line", _add_compare, _compare),
-        Command("png", "a picture of a view, made by a browser", _add_png, _png),
+        Command("png", "a picture of a view, made by a browser", partial(_add_view, "png"), _png),
+        Command(
+            "svg", "a view as scalable graphics, by a browser", partial(_add_view, "svg"), _svg
+        ),
     ]
     return run_commands(parser, commands, argv)
 
@@ -66,30 +74,48 @@ def _compare(given: argparse.Namespace) -> int:
     return 0
 
 
-def _add_png(parser: argparse.ArgumentParser) -> None:
+def _add_view(suffix: str, parser: argparse.ArgumentParser) -> None:
     _add_page(parser)
     parser.add_argument("view", metavar="VIEW", help="the name of a tab, such as Timeline")
-    parser.add_argument("-o", dest="output", type=Path, required=True, metavar="FILE.png")
+    parser.add_argument("-o", dest="output", type=Path, required=True, metavar=f"FILE.{suffix}")
     parser.add_argument("--width", type=int, default=1280, help="in pixels (default 1280)")
     parser.add_argument("--height", type=int, default=HEIGHT, help=f"(default {HEIGHT})")
 
 
 def _png(given: argparse.Namespace) -> int:
     check_writable(given.output, "-o")
+    _browse(given, given.view, f"--screenshot={given.output.resolve()}")
+    if not given.output.is_file():
+        raise LaunchError("the browser made no picture")
+    return 0
+
+
+def _svg(given: argparse.Namespace) -> int:
+    check_writable(given.output, "-o")
+    found = re.search(
+        r'<pre id="svg">(.*)</pre>', _browse(given, f"{given.view}.svg", "--dump-dom"), re.DOTALL
+    )
+    if found is None or not found[1]:
+        raise LaunchError(f"{given.file}: no view {given.view}", expected="the name of a tab")
+    write_output("nki-scope", "-o", given.output, unescape(found[1]) + "\n")
+    return 0
+
+
+def _browse(given: argparse.Namespace, fragment: str, action: str) -> str:
+    """What a browser without a window prints about the page."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise LaunchError("png needs a browser", expected="one of " + ", ".join(BROWSERS))
+        raise LaunchError("a picture needs a browser", expected="one of " + ", ".join(BROWSERS))
     with tempfile.TemporaryDirectory() as profile:
         done = subprocess.run(
             [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
              f"--user-data-dir={profile}", f"--window-size={given.width},{given.height}",
-             "--virtual-time-budget=10000", f"--screenshot={given.output.resolve()}",
-             f"{_address(given.file)}#{given.view}"],
+             "--virtual-time-budget=10000", action, f"{_address(given.file)}#{quote(fragment)}"],
             capture_output=True, check=False,
         )  # fmt: skip
-    if done.returncode or not given.output.is_file():
+    if done.returncode:
         raise LaunchError(f"{browser} made no picture", got=done.stderr.decode()[-300:])
-    return 0
+    return done.stdout.decode()
 
 
 def _address(page: Path) -> str:

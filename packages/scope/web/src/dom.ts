@@ -36,8 +36,11 @@ export function theme(): Theme {
 export class Picture {
   readonly canvas: HTMLCanvasElement;
   private due = false;
+  private static readonly all = new WeakMap<HTMLCanvasElement, Picture>();
+  static of(canvas: HTMLCanvasElement): Picture { return Picture.all.get(canvas)!; }
   constructor(readonly height: () => number, readonly draw: (c: CanvasRenderingContext2D, width: number, height: number) => void, label: string) {
     this.canvas = el("canvas", { role: "img", "aria-label": label, tabindex: 0 }) as HTMLCanvasElement;
+    Picture.all.set(this.canvas, this);
     new ResizeObserver(() => this.request()).observe(this.canvas);
   }
   get width(): number { return this.canvas.clientWidth || 800; }

@@ -11,6 +11,7 @@ import { play } from "./player.ts";
 import { roofline } from "./roofline.ts";
 import { schedule } from "./schedule.ts";
 import { SourceView } from "./source.ts";
+import { svg } from "./svg.ts";
 import { TensorsView } from "./tensors.ts";
 import { TimelineView } from "./timeline.ts";
 import { tokens } from "./tokens.ts";
@@ -31,6 +32,9 @@ const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
   ["Migration", (s) => migration(s.document), (d) => d.migrations.length > 0],
   ["Findings", (s) => findings(s.document), () => true],
 ];
+
+/** What the address asks for: `#NAME` shows a view, `#NAME.svg` is its SVG text. */
+const asked = (/^#(?<name>.*?)(?<svg>\.svg)?$/.exec(decodeURIComponent(location.hash))?.groups ?? {}) as { name?: string; svg?: string };
 
 /** Shows the view of that name. */
 function open(name: string): void {
@@ -76,7 +80,7 @@ function build(doc: Document): HTMLElement {
     if (by) { e.preventDefault(); show((tabs.findIndex((t) => t.tabIndex === 0) + by + tabs.length) % tabs.length, true); }
   } }, ...tabs);
   selection.addEventListener("kernel", () => { built.clear(); show(tabs.findIndex((t) => t.tabIndex === 0)); });
-  const named = views.findIndex(([name]) => `#${name}` === decodeURIComponent(location.hash));
+  const named = views.findIndex(([name]) => name === asked.name);
   show(Math.max(0, named));
   return el("main", {}, head(selection), list, ...panels);
 }
@@ -89,6 +93,8 @@ async function start(): Promise<void> {
     const doc = document.getElementById("data2") ? merged(one, await read("data2")) : one;
     app.replaceChildren(build(doc));
     (document.getElementById("summary") as HTMLDetailsElement).open = false;
+    const panel = asked.svg && app.querySelector<HTMLElement>(`[role=tabpanel]:not([hidden])`);
+    if (panel) document.body.replaceChildren(el("pre", { id: "svg" }, panel.dataset.view === asked.name ? svg(panel) : ""));
   } catch (error) {
     app.replaceChildren(el("p", { class: "error" }, `The views cannot be shown: ${error instanceof Error ? error.message : error}. The summary below is complete.`));
   }

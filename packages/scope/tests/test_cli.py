@@ -1,0 +1,74 @@
+"""`nki-scope`: pictures of views, and what pages contain."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nki_scope.cli import main
+
+COPY = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def copy(x):
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def copied(page_of) -> Path:
+    return page_of(COPY, "copy", np.ones((128, 64), np.float32))
+
+
+def svg_of(page: Path, view: str) -> ElementTree.Element:
+    file = page.with_suffix(".svg")
+    assert main(["svg", str(page), view, "-o", str(file)]) == 0
+    return ElementTree.parse(file).getroot()
+
+
+def test_an_svg_has_a_bar_for_each_micro_op_in_proportion(browser, copied, data_of):
+    document, columns = data_of(copied)
+    bars = document["kernels"][0]["bars"]
+    times = [columns[bars[name]["column"]] for name in ("start", "busy")]
+    root = svg_of(copied, "Timeline")
+    found = [r for r in root.iter(f"{SVG}rect") if r.get("height") == "18" and r.get("fill")]
+    drawn = np.array([[float(r.get(name)) for name in ("x", "width")] for r in found])
+    drawn = drawn[(drawn[:, 1] > 0) & [r.get("fill") != "none" for r in found]]
+    scale = drawn[0, 1] / times[1][0]
+
+    assert np.allclose(drawn[:, 1], scale * times[1], atol=0.02)
+    assert np.allclose(drawn[:, 0] - drawn[0, 0], scale * (times[0] - times[0][0]), atol=0.1)
+
+
+VIEWS = {
+    "Source": "nisa.dma_copy(dst=tile, src=x)",
+    "Memory": "SBUF at the peak",
+    "Tensors": "red: NaN",
+    "Roofline": "HBM bandwidth",
+    "What if": "the kernel is played again",
+    "Advice": "Much of the critical path is dma_copy",
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_svg_has_the_text_of_its_view(browser, copied, view):
+    texts = [text.text for text in svg_of(copied, view).iter(f"{SVG}text")]
+
+    assert any(VIEWS[view] in text for text in texts if text)
+
+
+def test_an_svg_of_an_unknown_view_is_rejected(browser, copied, tmp_path, capsys):
+    file = tmp_path / "x.svg"
+
+    assert main(["svg", str(copied), "Nothing", "-o", str(file)]) == 1
+    assert "no view Nothing" in capsys.readouterr().err
+    assert not file.exists()
