@@ -13,6 +13,7 @@ import argparse
 import random
 import sys
 import tempfile
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from runpy import run_path
@@ -167,18 +168,25 @@ def sweep_table() -> Iterator[str]:
         "attention": (found["attention_choice"], {"block": (32, 64, 128, 256),
                                                   "keys_block": (32, 64, 128, 256)}),
     }  # fmt: skip
-    yield "| kernel | order | compilations until the best | least cost after 1, 2, 4, 8, 16, all |"
-    yield "|---|---|---|---|"
+    yield ("| kernel | order | compilations until the best | seconds until the best, of all | "
+           "least cost after 1, 2, 4, 8, 16, all | after 5, 10, 20, 40, 80 s |")  # fmt: skip
+    yield "|---|---|---|---|---|---|"
     with tempfile.TemporaryDirectory() as folder:
         for name, (make, space) in spaces.items():
             store = Store(Path(folder) / f"{name}.sqlite")
             every = sweep(make, space, store, pool(2, preload=PRELOAD), ordering="exhaustive")
-            least = min(every.curve())
+            least = min(cost for _, cost in every.curve())
             for ordering in ("model", "random", "exhaustive"):
                 curve = sweep(make, space, store, ordering=ordering).curve()
-                at = [curve[min(n, len(curve)) - 1] / least for n in (1, 2, 4, 8, 16, len(curve))]
-                costs = ", ".join(f"{cost:.2f}" for cost in at)
-                yield f"| {name} | {ordering} | {curve.index(least) + 1} | {costs} |"
+                seconds, costs = zip(*curve, strict=True)
+                best, numbers = costs.index(least), (1, 2, 4, 8, 16, len(curve))
+                after = [bisect_right(seconds, limit) for limit in (5, 10, 20, 40, 80)]
+                by_number, by_seconds = (
+                    ", ".join(f"{costs[min(n, len(curve)) - 1] / least:.2f}" if n else "none"
+                              for n in counts) for counts in (numbers, after)
+                )  # fmt: skip
+                yield (f"| {name} | {ordering} | {best + 1} | {seconds[best]:.0f} of "
+                       f"{seconds[-1]:.0f} | {by_number} | {by_seconds} |")  # fmt: skip
             yield f"\n{name}: {every.funnel.text()}\n"
 
 

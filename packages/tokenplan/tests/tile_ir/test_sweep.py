@@ -1,10 +1,13 @@
 """The sweep: what it drops, what it compiles, what it stores."""
 
+import json
+import math
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -14,8 +17,8 @@ from packages.tokenplan.tests.tile_ir import kernels
 from neuroncore.executors import Failed, InProcess, Limits, WorkerLost, pool, ray_cluster
 from tokenplan.cli import main
 from tokenplan.tile_ir import TileKernel, compiler
-from tokenplan.tile_ir.results import Result, Store, SweepError
-from tokenplan.tile_ir.sweep import PRELOAD, Funnel, candidate, candidates, sweep
+from tokenplan.tile_ir.results import Funnel, Result, Store, SweepError
+from tokenplan.tile_ir.sweep import PRELOAD, Candidate, Sweep, candidate, candidates, sweep
 
 SPACE = {"rows": (16, 32, 48, 64), "alignment": (16, 8), "allow_tma": (True,)}
 
@@ -180,25 +183,69 @@ def test_a_used_budget_leaves_candidates_that_are_counted(tileiras, tmp_path):
     assert found.funnel.not_evaluated == 2 and not found.evaluated
 
 
+RUN_THIS_FILE = (
+    "import importlib.util, sys, os, signal\n"
+    f"spec = importlib.util.spec_from_file_location('t', {__file__!r})\n"
+    "t = importlib.util.module_from_spec(spec); spec.loader.exec_module(t)\n"
+)
+
+
+def environment():
+    return os.environ | {"PYTHONPATH": str(Path(__file__).parents[4])}
+
+
 @pytest.mark.parametrize("executor", ["t.InProcess()", "t.pool(2)"])
 def test_a_sweep_that_was_killed_goes_on_from_its_store(executor, tileiras, tmp_path):
-    store, file = tmp_path / "s.sqlite", Path(__file__)
-    code = (
-        "import importlib.util, sys, os, signal\n"
-        f"spec = importlib.util.spec_from_file_location('t', {str(file)!r})\n"
-        "t = importlib.util.module_from_spec(spec); spec.loader.exec_module(t)\n"
+    store = tmp_path / "s.sqlite"
+    code = RUN_THIS_FILE + (
         f"store = t.Store({str(store)!r}); add = store.add\n"
         "def once(*found): add(*found); os.kill(os.getpid(), signal.SIGKILL)\n"
         "store.add = once\n"
         "t.sweep(t.make, {'rows': (16, 32)}, store, "
         f"{executor})\n"
     )
-    environment = os.environ | {"PYTHONPATH": str(file.parents[4])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), check=False)
     again = sweep(make, {"rows": (16, 32)}, Store(store)).funnel
 
     assert done.returncode == -signal.SIGKILL
     assert (again.cached, again.compiled) == (1, 1)
+
+
+def test_the_compiler_ends_with_a_sweep_that_is_killed(tmp_path):
+    """The next sweep with the store removes its temporary files; a running one keeps its folder."""
+    store, started, script = tmp_path / "s.sqlite", tmp_path / "pid", tmp_path / "tileiras"
+    script.write_text(f"#!/bin/sh\necho $$ > {started}.new; mv {started}.new {started}\n"
+                      "exec sleep 60\n")  # fmt: skip
+    script.chmod(0o755)
+    code = RUN_THIS_FILE + (
+        "from pathlib import Path\n"
+        f"t.compiler.tool = lambda name: Path({str(script)!r})\n"
+        "t.compiler.version = lambda: '13.5.37'\n"
+        f"t.sweep(t.make, {{'rows': (16,)}}, t.Store(Path({str(store)!r})))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], env=environment()) as running:
+        wait_until(started.exists)
+        with Store(store).temporary_folder():
+            assert len([*tmp_path.glob(".s.sqlite-*")]) == 2
+        running.kill()
+    pid = int(started.read_text())
+
+    wait_until(lambda: not Path(f"/proc/{pid}").exists() or "Z" in state(pid))
+    assert len([*tmp_path.glob(".s.sqlite-*/tokenplan-*")]) == 1
+    with Store(store).temporary_folder():
+        assert [*tmp_path.glob(".s.sqlite-*/tokenplan-*")] == []
+    assert [*tmp_path.glob(".s.sqlite-*")] == []
+
+
+def wait_until(is_so):
+    ends = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def state(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_a_store_without_room_is_an_error_with_a_cure(tmp_path):
@@ -219,6 +266,20 @@ def test_the_command_prints_the_funnel_and_the_best(tileiras, tmp_path, capsys):
     shown, version = capsys.readouterr().out, compiler.version()
     assert "2 candidates -> 0 illegal" in shown and f"tileiras {version}" in shown
     assert f"by version of tileiras: 2 of {version}" in shown
+
+    assert main([*words, "--output-format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["curve"][-1]["cost"] == found["candidates"][found["best"]]["cost"]
+    assert found["curve"][-1]["seconds"] == sum(made["seconds"] for made in found["candidates"])
+
+
+def test_the_curve_is_the_seconds_and_the_least_cost_after_each_compilation():
+    made = Candidate({}, b"", "", steps=4, promise=0, is_slow=False)
+    failed = Result("", 1.0, error="rejected")
+    results = [failed, *(Result("", 2.0, instructions=n) for n in (32, 80, 16))]
+    curve = Sweep(tuple((made, result) for result in results), Funnel()).curve()
+
+    assert curve == [(1, math.inf), (3, 8), (5, 8), (7, 4)]  # 16 blocks fit in
 
 
 def test_a_compiler_that_crashes_or_hangs_is_named(tmp_path, monkeypatch):

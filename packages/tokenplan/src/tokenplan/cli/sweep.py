@@ -7,6 +7,7 @@ import ast
 import json
 import sys
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 
 from neuroncore.commands.function import find_function, parse_name
@@ -80,7 +81,8 @@ def _json(found: Sweep, store: Store) -> str:
         for candidate, result in found.evaluated
     ]  # fmt: skip
     best = found.evaluated.index(found.best())
-    document = {"funnel": asdict(found.funnel), "best": best, "candidates": rows}
+    curve = [{"seconds": s, "cost": None if c == inf else c} for s, c in found.curve()]
+    document = {"funnel": asdict(found.funnel), "best": best, "candidates": rows, "curve": curve}
     return json.dumps({**document, "store": str(store.path)}, indent=1)
 
 

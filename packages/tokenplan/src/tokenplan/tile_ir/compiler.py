@@ -6,16 +6,18 @@ import errno
 import os
 import re
 import subprocess
+import sys
 import sysconfig
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from shutil import which
 from time import perf_counter
 
+from neuroncore.confinement.process import die_with_parent
 from neuroncore.errors import LaunchError
 from tokenplan.tile_ir.bytecode import Module
 
@@ -105,20 +107,21 @@ _REMARKS = ("--remarks=all", "--remark-format=yaml", "--remarks-output-file")
 
 
 def compile_bytecode(
-    data: bytes, target: str, options: Sequence[str] = (), seconds: float = TIME_LIMIT
-) -> Compiled:
+    data: bytes, target: str, options: Sequence[str] = (), seconds: float = TIME_LIMIT,
+    parent: Path | None = None,
+) -> Compiled:  # fmt: skip
     """The binary of a bytecode file for `target` (sm_90 …), with the remarks of the compiler.
 
-    Raises CompilerError with its message where it rejects the file, crashes or takes longer than
-    `seconds`.
+    Temporary files are stored in `parent`. Raises CompilerError with its message where it rejects
+    the file, crashes or takes longer than `seconds`.
     """
-    with tempfile.TemporaryDirectory(prefix="tokenplan-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tokenplan-", dir=parent) as folder:
         source, cubin = Path(folder) / "kernel.tileirbc", Path(folder) / "kernel.cubin"
         source.write_bytes(data)
         remarks = Path(folder) / "remarks.yaml"
         arguments = [f"--gpu-name={target}", "-o", str(cubin), *options, *_REMARKS, str(remarks)]
         began = perf_counter()
-        done = _run("tileiras", [*arguments, str(source)], seconds)
+        done = _run("tileiras", [*arguments, str(source)], seconds, folder)
         took = perf_counter() - began
         if done.returncode or not cubin.is_file():
             text = (done.stderr + done.stdout).strip()
@@ -170,13 +173,13 @@ def by_operation(module: Module, remarks: Sequence[Remark]) -> Iterator[tuple[st
     return ((*at.get((found.line, found.column), (name, 0)), found) for found in remarks)
 
 
-def statistics(cubin: bytes) -> Statistics:
+def statistics(cubin: bytes, parent: Path | None = None) -> Statistics:
     """Counts of a binary; raises CompilerError where the tools are missing or fail."""
-    with tempfile.TemporaryDirectory(prefix="tokenplan-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tokenplan-", dir=parent) as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        listing = _checked("nvdisasm", ["-c", str(path)])
-        usage = _checked("cuobjdump", ["-res-usage", str(path)])
+        listing = _checked("nvdisasm", ["-c", str(path)], folder)
+        usage = _checked("cuobjdump", ["-res-usage", str(path)], folder)
     names = Counter(_INSTRUCTION.findall(listing))
     short: Counter[str] = Counter()
     for name, count in names.items():
@@ -191,14 +194,17 @@ def _usage(text: str, name: str) -> int:
     return max(map(int, re.findall(rf"\b{name}:(\d+)", text)), default=0)
 
 
-def _checked(name: str, arguments: list[str]) -> str:
-    done = _run(name, arguments, TIME_LIMIT)
+def _checked(name: str, arguments: list[str], folder: str) -> str:
+    done = _run(name, arguments, TIME_LIMIT, folder)
     if done.returncode:
         raise CompilerError(f"{name} failed", got=done.stderr.strip()[:500])
     return done.stdout
 
 
-def _run(name: str, arguments: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
+def _run(
+    name: str, arguments: list[str], seconds: float, folder: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """A tool that ends with this process, and its temporary files in `folder`."""
     path = tool(name)
     if path is None:
         raise CompilerError(f"{name} is not installed", hint=INSTALL)
@@ -206,6 +212,8 @@ def _run(name: str, arguments: list[str], seconds: float) -> subprocess.Complete
         return subprocess.run(
             [str(path), *arguments], capture_output=True, text=True, check=False,
             timeout=seconds, errors="replace",
+            env=os.environ | ({"TMPDIR": folder} if folder else {}),
+            preexec_fn=partial(die_with_parent, os.getpid()) if sys.platform == "linux" else None,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CompilerError(f"{name} took longer than {seconds:g} s and was stopped") from None

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
 
 from neuroncore.errors import LaunchError
 from tokenplan.tile_ir import compiler
@@ -46,15 +49,58 @@ class Result:
         return steps * (self.instructions + BARRIER_COST * self.barriers) / resident
 
 
+@dataclass
+class Funnel:
+    """How many candidates each stage took."""
+
+    candidates: int = 0
+    illegal: int = 0
+    slow_path: int = 0
+    duplicate: int = 0
+    cached: int = 0
+    bounded: int = 0
+    """Not compiled, since their bound is above the best result."""
+    compiled: int = 0
+    failed: int = 0
+    not_evaluated: int = 0
+    seconds: float = 0.0
+    """Of compilations that were made."""
+    seconds_saved: float = 0.0
+    """Of compilations that duplicates and the store made unnecessary, as measured."""
+    lost: list[str] = field(default_factory=list)
+    """Why workers were lost."""
+    reasons: dict[str, int] = field(default_factory=dict)
+    """Why candidates are illegal or failed, and how many."""
+
+    def note(self, stage: str, reason: object) -> None:
+        """Counts a reason."""
+        lines = str(reason).splitlines() or [type(reason).__name__]
+        text = f"{stage}: {lines[0]}"
+        self.reasons[text] = self.reasons.get(text, 0) + 1
+
+    def text(self) -> str:
+        """One line: each stage with its count."""
+        return (
+            f"{self.candidates} candidates -> {self.illegal} illegal -> {self.slow_path} slow path "
+            f"-> {self.duplicate} duplicate -> {self.cached} cached -> {self.bounded} above the "
+            f"bound -> {self.compiled} compiled -> {self.failed} failed -> {self.not_evaluated} "
+            f"not evaluated; {self.seconds:.1f} s compiled, {self.seconds_saved:.1f} s saved"
+        )
+
+
 _COLUMNS = ("key", "seconds", "registers", "shared_bytes", "barriers", "instructions", "remarks",
             "error", "compiler")  # fmt: skip
+
+
+_LOCK = "lock"
+"""The file of a temporary folder that is locked as long as its run lasts."""
 
 
 class Store:
     """Results by key in an SQLite file, with their binaries."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
         self.database = self._do(lambda: sqlite3.connect(path, timeout=30))
         columns = ", ".join(_COLUMNS)
         self._do(lambda: self._execute(
@@ -77,6 +123,23 @@ class Store:
                 f"the store {self.path} cannot be used: {wrong}",
                 hint="name another file with --store, or make room on its disk",
             ) from None
+
+    @contextmanager
+    def temporary_folder(self) -> Iterator[Path]:
+        """A folder beside the store; folders of runs that were killed are removed."""
+        import fcntl
+
+        parent, prefix = self.path.resolve().parent, f".{self.path.name}-"
+        for lock in parent.glob(f"{prefix}*/{_LOCK}"):
+            with suppress(OSError), lock.open() as file:  # locked by a run that has not ended
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                rmtree(lock.parent)
+        with TemporaryDirectory(prefix=prefix, dir=parent) as name:
+            new = Path(name) / "new"  # other runs find the file once it is locked
+            with new.open("w") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                new.rename(new.with_name(_LOCK))
+                yield Path(name)
 
     def find(self, key: str) -> Result | None:
         """The stored result."""

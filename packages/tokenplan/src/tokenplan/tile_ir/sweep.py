@@ -14,8 +14,9 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import accumulate, product
 from math import inf, prod
+from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
@@ -42,7 +43,7 @@ from tokenplan.tile_ir.description import (
 )
 from tokenplan.tile_ir.emission import emit
 from tokenplan.tile_ir.orders import orders_of
-from tokenplan.tile_ir.results import MOST_RESIDENT, Result, Store, SweepError
+from tokenplan.tile_ir.results import MOST_RESIDENT, Funnel, Result, Store, SweepError
 from tokenplan.tile_ir.verdicts import architecture, has_slow_load
 
 Parameters = Mapping[str, object]
@@ -77,45 +78,6 @@ class Candidate:
         return self.steps * LEAST_INSTRUCTIONS / MOST_RESIDENT
 
 
-@dataclass
-class Funnel:
-    """How many candidates each stage took."""
-
-    candidates: int = 0
-    illegal: int = 0
-    slow_path: int = 0
-    duplicate: int = 0
-    cached: int = 0
-    bounded: int = 0
-    """Not compiled, since their bound is above the best result."""
-    compiled: int = 0
-    failed: int = 0
-    not_evaluated: int = 0
-    seconds: float = 0.0
-    """Of compilations that were made."""
-    seconds_saved: float = 0.0
-    """Of compilations that duplicates and the store made unnecessary, as measured."""
-    lost: list[str] = field(default_factory=list)
-    """Why workers were lost."""
-    reasons: dict[str, int] = field(default_factory=dict)
-    """Why candidates are illegal or failed, and how many."""
-
-    def note(self, stage: str, reason: object) -> None:
-        """Counts a reason."""
-        lines = str(reason).splitlines() or [type(reason).__name__]
-        text = f"{stage}: {lines[0]}"
-        self.reasons[text] = self.reasons.get(text, 0) + 1
-
-    def text(self) -> str:
-        """One line: each stage with its count."""
-        return (
-            f"{self.candidates} candidates -> {self.illegal} illegal -> {self.slow_path} slow path "
-            f"-> {self.duplicate} duplicate -> {self.cached} cached -> {self.bounded} above the "
-            f"bound -> {self.compiled} compiled -> {self.failed} failed -> {self.not_evaluated} "
-            f"not evaluated; {self.seconds:.1f} s compiled, {self.seconds_saved:.1f} s saved"
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """The results of candidates in the order in which they were evaluated, and the funnel."""
@@ -132,13 +94,11 @@ class Sweep:
             )
         return min(found, key=lambda pair: pair[1].cost(pair[0].steps))
 
-    def curve(self) -> list[float]:
-        """The least cost after each evaluation."""
-        least, found = float("inf"), []
-        for candidate, result in self.evaluated:
-            least = min(least, result.cost(candidate.steps))
-            found.append(least)
-        return found
+    def curve(self) -> list[tuple[float, float]]:
+        """After each evaluation: the seconds of compilation so far, and the least cost."""
+        seconds = accumulate(result.seconds for _, result in self.evaluated)
+        costs = accumulate((result.cost(made.steps) for made, result in self.evaluated), min)
+        return list(zip(seconds, costs, strict=True))
 
 
 # -- candidates ------------------------------------------------------------------------------------
@@ -231,12 +191,13 @@ PRELOAD = __name__
 
 
 class Compilation(NamedTuple):
-    """A job: bytecode, and the limit of the compiler in seconds."""
+    """A job: bytecode, the limit of the compiler in seconds, and where its temporary files are."""
 
     key: str
     data: bytes
     target: str
     limit: float
+    folder: Path
 
 
 def compiled(job: Compilation, report: Report) -> tuple[Result, bytes]:
@@ -245,9 +206,10 @@ def compiled(job: Compilation, report: Report) -> tuple[Result, bytes]:
     Raises CompilerError for what another compilation may not meet: a limit, a crash, a full disk.
     """
     began, version = monotonic(), compiler.version()
+    parent = job.folder if job.folder.is_dir() else None  # another machine's disk
     try:
-        made = compiler.compile_bytecode(job.data, job.target, seconds=job.limit)
-        counts = compiler.statistics(made.cubin)
+        made = compiler.compile_bytecode(job.data, job.target, seconds=job.limit, parent=parent)
+        counts = compiler.statistics(made.cubin, parent)
     except compiler.RejectionError as wrong:
         failed = Result(job.key, monotonic() - began, error=str(wrong), compiler=version)
         return failed, b""
@@ -301,11 +263,13 @@ def sweep(
     ends = monotonic() + budget
 
     def job_of(found: Candidate) -> Compilation:
-        return Compilation(found.key, found.data, target, min(limit, max(0.1, ends - monotonic())))
+        seconds = min(limit, max(0.1, ends - monotonic()))
+        return Compilation(found.key, found.data, target, seconds, folder)
 
-    run = _Compilations(rest, executor or InProcess(), store, funnel, cached,
-                        job_of, ends, inf if most is None else most)  # fmt: skip
-    run.run()
+    with store.temporary_folder() as folder:
+        run = _Compilations(rest, executor or InProcess(), store, funnel, cached,
+                            job_of, ends, inf if most is None else most)  # fmt: skip
+        run.run()
     seconds = {found.key: result.seconds for found, result in run.evaluated}
     funnel.seconds_saved = sum(seconds.get(f.key, 0) for f in fast) - sum(
         s for key, s in seconds.items() if key not in known_keys
