@@ -67,7 +67,20 @@ def test_what_was_compiled_is_kept_by_content(runner):
     assert found.status == "ok" and found.is_cached
     (folder,) = runner.artefacts.iterdir()
     assert {"file.neff", "kernel.py", "log.txt"} <= {file.name for file in folder.iterdir()}
-    assert "compiling two for trn2" in (folder / "log.txt").read_text()
+    assert "compiling kernel for trn2" in (folder / "log.txt").read_text()
+
+
+def test_programs_that_differ_in_names_alone_are_compiled_once(runner):
+    def renamed(first, second):
+        return second + first, second * first
+
+    other = baseline_kernel(renamed, "f32[128,64]", "f32[128,64]")
+    same = baseline_kernel(lambda p, q: (p + q, p * q), "f32[128,64]", "f32[128,64]")
+    measured(runner, TWO)
+
+    found = measured(runner, same, other)
+
+    assert {each.key: each.is_cached for each in found} == {"0": True, "1": False}
 
 
 def test_no_vendor_module_is_imported_here(runner):

@@ -7,7 +7,7 @@ from neuroncore.program.emission.legalization import without_division
 from neuroncore.program.execution.execute import execute_program
 from neuroncore.program.ir.constants import constant_buffer, elements_of
 from neuroncore.program.ir.effects import CallEffects, call_effects
-from neuroncore.program.ir.naming import assigned_name
+from neuroncore.program.ir.naming import assigned_name, with_canonical_names
 from neuroncore.program.ir.nodes import (
     Access,
     Allocate,
@@ -69,5 +69,6 @@ __all__ = [
     "verify",
     "walk",
     "whole",
+    "with_canonical_names",
     "without_division",
 ]

@@ -30,7 +30,7 @@ import numpy as np
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import KernelError
 from neuroncore.executors import Event, Failed, Finished, Job, Limits, Report, pool
-from neuroncore.program import emit
+from neuroncore.program import emit, with_canonical_names
 from neuroncore.surface import VERSIONS
 from nkigym.runners.protocol import Case, Measurement, with_values
 
@@ -128,16 +128,19 @@ class Neuron:
         self.hidden_s = max(0.0, sum(run.compile_s.values()) - run.waited_s)
 
     def payload(self, case: Case) -> CompilePayload:
-        """The source for the installed version, in the folder of its content."""
-        source = emit(replace(case.program, nki=self._nki))
+        """The source for the installed version, in the folder of its content: programs that differ
+        in names alone have one.
+        """
+        program = with_canonical_names(replace(case.program, nki=self._nki))
+        source = emit(program)
         outputs = tuple(
             (name, array.shape, array.dtype)
-            for name, array in zip(case.program.results, case.expected, strict=True)
+            for name, array in zip(program.results, case.expected, strict=True)
         )
         content = json.dumps([source, self.target, self._versions], sort_keys=True)
         folder = self.artefacts / sha256(content.encode()).hexdigest()[:32]
         return CompilePayload(
-            folder, source, case.program.name, case.inputs, outputs, self.target, self._versions
+            folder, source, program.name, case.inputs, outputs, self.target, self._versions
         )
 
     def environments(self) -> list[dict[str, str]]:

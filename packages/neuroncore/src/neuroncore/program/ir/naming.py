@@ -240,6 +240,32 @@ def without_clashes(program: Program, needed: Set[str]) -> Program:
     return replace(program, name=name, parameters=parameters, body=body, results=results)
 
 
+def with_canonical_names(program: Program) -> Program:
+    """One program for all that differ in names and places of the source alone: the kernel is
+    `kernel`, buffers are `b0`, … in their order, loops `i0`, … by their depth.
+    """
+    names = {name: f"b{number}" for number, name in enumerate(program.buffers())}
+    return replace(
+        program,
+        name="kernel",
+        parameters=tuple(_named(b, names) for b in program.parameters),
+        body=tuple(_numbered(s, names, {}) for s in program.body),
+        results=tuple(names[r] for r in program.results),
+    )
+
+
+def _numbered(
+    statement: Statement, names: Mapping[str, str], loops: Mapping[str, str]
+) -> Statement:
+    plain = replace(statement, origin=None)
+    if not isinstance(plain, Loop):
+        return _replaced(plain, names, loops)
+    variable = f"i{len(loops)}"
+    inner = {**loops, plain.variable: variable}
+    body = tuple(_numbered(s, names, inner) for s in plain.body)
+    return replace(plain, variable=variable, body=body)
+
+
 def names_of(program: Program) -> set[str]:
     """Every name that a kernel of the program has: its own, buffers, loop variables."""
     variables = (s.variable for s in walk(program.body) if isinstance(s, Loop))
