@@ -62,6 +62,46 @@ def test_a_picture_shows_evenly_spaced_elements(page_of, data_of):
     assert np.array_equal(levels, np.rint(x / x.max() * tensors["levels"]))
 
 
+PARTLY_WRITTEN = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def partly(x):
+    tile = nl.ndarray((16, 8), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile[:, 0:6], src=x)
+    out = nl.ndarray((16, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
+
+
+def test_elements_that_nothing_has_written_are_not_nan(page_of, data_of, browser):
+    x = np.ones((16, 6), np.float32)
+    x[3, 5] = np.nan
+    file = page_of(PARTLY_WRITTEN, "partly", x)
+    document, columns = data_of(file)
+    tensors = document["kernels"][0]["tensors"]
+    first, second = tensors["results"]
+    levels = columns[tensors["pictures"]["column"]][16 * 6 :].reshape(16, 8)
+    is_nan = np.zeros((16, 8), bool)
+    is_nan[3, 5] = True
+
+    assert (first["nans"], first["unwritten"]) == (1, 0)
+    assert (second["nans"], second["unwritten"], second["infinite"]) == (1, 32, 0)
+    assert sum(second["histogram"]) == 16 * 6 - 1
+    assert np.array_equal(levels == 255, is_nan)
+    assert np.array_equal(levels == 252, np.arange(8) >= np.full((16, 1), 6))
+
+    browser.open(file)
+    browser.run(
+        "[...document.querySelectorAll('[role=tab]')].find(t => t.innerText == 'Tensors').click()"
+    )
+    browser.run("[...document.querySelectorAll('button')].find("
+                "b => b.innerText == 'Step forward').click()")  # fmt: skip
+    text = browser.run("document.querySelector('[data-view=Tensors]').innerText")
+    assert "1 NaN, 0 infinite, 32 that nothing has written" in text
+
+
 def test_a_result_is_compared_with_its_reference_in_ulps(page_of, data_of):
     x = np.linspace(1, 1.9, 128, dtype=np.float32).astype(ml_dtypes.bfloat16).reshape(16, 8)
     wrong = np.zeros(x.shape)

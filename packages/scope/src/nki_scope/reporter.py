@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import nki_runtime
+from neuroncore.checks import Memory, Report
 from neuroncore.commands.files import write_text
 from neuroncore.findings import Finding
 from neuroncore.machine.observe import Event, watched_by
@@ -37,6 +38,7 @@ class RunRecorder(LaunchRecorder):
         super().__init__()
         self.results: dict[int, Snapshots] = {}
         """By id of the program."""
+        self._memory = Memory(Report(), spreads=True)
         self._running = threading.local()
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -45,7 +47,7 @@ class RunRecorder(LaunchRecorder):
 
     def did(self, event: Event) -> None:
         super().did(event)
-        self._running.results.note(event)
+        self._running.results.note(event, self._memory.unwritten)
 
     def ended(self, value: Any) -> None:
         known = len(self.programs)
@@ -58,6 +60,21 @@ class RunRecorder(LaunchRecorder):
         results = self.results[id(self.programs[-1])] if self.programs else Snapshots()
         for number, (got, want) in enumerate(zip(_listed(found), _listed(expected), strict=True)):
             results.compare(f"result {number}", np.asarray(got), np.asarray(want))
+
+
+def _followed(name: str) -> Callable[..., None]:
+    """A watcher's method that also follows which elements have been written."""
+    recorded = getattr(LaunchRecorder, name)
+
+    def method(self: RunRecorder, *event: Any) -> None:
+        recorded(self, *event)
+        getattr(self._memory, name)(*event)
+
+    return method
+
+
+for _name in ("allocated", "shared", "register", "will", "moved"):
+    setattr(RunRecorder, _name, _followed(_name))
 
 
 def _listed(value: Any) -> Sequence[Any]:

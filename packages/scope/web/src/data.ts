@@ -15,7 +15,7 @@ export interface Kernel<T = Int32Array> {
   calls: Call[]; kinds: string[]; causes: string[]; laneNames: string[]; repeats: number[][];
   bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[]; whatIf: WhatIf[]; replay: Replay<T> | { reason: string }; tensors: Tensors<T> | null;
 }
-export interface Result { step: number; tensor: string; shape: number[]; dtype: string; least: number; greatest: number; mean: number; nans: number; infinite: number; histogram: number[]; rows: number; columns: number }
+export interface Result { step: number; tensor: string; shape: number[]; dtype: string; least: number; greatest: number; mean: number; nans: number; infinite: number; unwritten: number; histogram: number[]; rows: number; columns: number }
 export interface Tensors<T> { left: Record<string, number>; levels: number; pictures: T; results: Result[] }
 export interface Advice { title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
 export interface WhatIf { kind: string; name: string; to: string; totalNs?: number; reason?: string }

@@ -3,7 +3,7 @@ import type { Kernel, Result } from "./data.ts";
 import { Picture, el, theme } from "./dom.ts";
 import type { Selection } from "./model.ts";
 
-const SIDE = 300, NAN = 255, INF = 254;
+const SIDE = 300, NAN = 255, INF = 254, UNWRITTEN = 252;
 
 export class TensorsView {
   readonly root = el("div");
@@ -45,7 +45,7 @@ export class TensorsView {
     this.slider.value = String(shown.indexOf(at));
     const number = (v: number) => Number(v.toPrecision(6)).toString();
     this.text.replaceChildren(el("p", {}, el("b", {}, r.tensor), ` after instruction ${r.step + 1} (${this.instruction(r.step)}): ${r.dtype} ${r.shape.join(" × ")}. `,
-      `From ${number(r.least)} to ${number(r.greatest)}, mean ${number(r.mean)}. `, el("span", { class: r.nans ? "error" : "" }, `${r.nans} NaN`), `, ${r.infinite} infinite.`, r.nans ? " Memory that was never written reads as NaN." : ""));
+      `From ${number(r.least)} to ${number(r.greatest)}, mean ${number(r.mean)}. `, el("span", { class: r.nans ? "error" : "" }, `${r.nans} NaN`), `, ${r.infinite} infinite`, r.unwritten ? `, ${r.unwritten} that nothing has written, or made of such.` : "."));
     this.heat.request(); this.bars.request();
     if (picks) { const bar = this.kernel.bars.instance.indexOf(r.step); if (bar >= 0 && bar !== this.selection.bar) this.selection.pick(bar); }
   }
@@ -65,11 +65,11 @@ export class TensorsView {
     const cell = Math.min(SIDE / r.rows, Math.min(600, this.heat.width - 160) / r.columns, 40);
     for (let y = 0; y < r.rows; y++) for (let x = 0; x < r.columns; x++) {
       const level = pictures[first + y * r.columns + x]!;
-      c.fillStyle = level === NAN ? "#d1242f" : level === INF ? "#000" : level > levels ? "#fff" : `hsl(${240 - 190 * (level / levels)} 70% ${25 + 50 * (level / levels)}%)`;
+      c.fillStyle = level === NAN ? "#d1242f" : level === INF ? "#000" : level === UNWRITTEN ? "#8c959f" : level > levels ? "#fff" : `hsl(${240 - 190 * (level / levels)} 70% ${25 + 50 * (level / levels)}%)`;
       c.fillRect(x * cell, y * cell, Math.ceil(cell), Math.ceil(cell));
     }
     c.fillStyle = theme().soft; c.textAlign = "left";
-    ["rows: dimension 0", "blue: least", "yellow: greatest", "red: NaN"].forEach((line, i) => c.fillText(line, r.columns * cell + 12, 14 + 16 * i));
+    ["rows: dimension 0", "blue: least", "yellow: greatest", "red: NaN", "gray: never written"].forEach((line, i) => c.fillText(line, r.columns * cell + 12, 14 + 16 * i));
   }
   private drawBars(c: CanvasRenderingContext2D, w: number): void {
     if (!this.starts.length) return;

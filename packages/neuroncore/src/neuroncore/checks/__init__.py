@@ -2,6 +2,7 @@
 
 from neuroncore.checks._check import Check
 from neuroncore.checks._registry import CHECKS, check, resolve_checks, watching
+from neuroncore.checks.memory import Memory
 from neuroncore.checks.report import Report
 from neuroncore.findings import Finding
 
@@ -9,6 +10,7 @@ __all__ = [
     "CHECKS",
     "Check",
     "Finding",
+    "Memory",
     "Report",
     "check",
     "resolve_checks",

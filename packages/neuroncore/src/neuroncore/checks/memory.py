@@ -72,10 +72,15 @@ class _Plan:
 
 
 class Memory(Watcher):
-    """Follows which bytes have been written and reports reads of others."""
+    """Follows which bytes have been written and reports reads of others.
 
-    def __init__(self, report: Report) -> None:
+    With `spreads`, what any instruction makes of undefined elements row by row is undefined,
+    instead of a finding.
+    """
+
+    def __init__(self, report: Report, spreads: bool = False) -> None:
         self.report = report
+        self._spreads = spreads
         self._bodies = Bodies(report)
         self._lines = Lines()
         self._plans: dict[Call, _Plan] = {}
@@ -99,13 +104,13 @@ class Memory(Watcher):
         call, views = event.call, event.views
         plan = self._plans.get(call)
         if plan is None:
-            plan = self._plans[call] = _plan(call)
+            plan = self._plans[call] = _plan(call, self._spreads)
         touched = plan.touched
         self._bodies.touched(event, touched)
         chosen = chosen_by(event, touched)
         undefined: list[np.ndarray] = []
         for name, view in tensors_read(event, touched, chosen):
-            missing = self._missing(event, view, _content(self, view.storage))
+            missing = self._missing(event, view)
             if missing is None:
                 continue
             if plan.carries and _same_rows(view, views[touched.writes[0]]):
@@ -158,24 +163,29 @@ class Memory(Watcher):
 
     # -- what it means ----------------------------------------------------------------------------
 
-    def _missing(self, event: Event, view: View, content: _Content) -> np.ndarray | None:
-        """The elements of a read that nothing has written, as bool; None where there is none."""
+    def unwritten(self, view: View) -> np.ndarray | None:
+        """The elements of a view that nothing has written, as bool; None where there is none."""
+        content = _content(self, view.storage)
         if content.written is True:
             return None
         if content.written is False:
-            missing = np.ones(view.shape, np.bool_)
-        else:
-            flags = content.flags(view.storage).get(view)
-            if flags is None:
-                return None
-            if flags.all():
-                if is_whole(view):
-                    content.written = True
-                return None
-            missing = np.logical_not(_per_element(flags, view))
-        counts = kept(event.mask, view.shape)
-        if counts is not None:
-            missing = np.logical_and(missing, counts)
+            return np.ones(view.shape, np.bool_)
+        flags = content.flags(view.storage).get(view)
+        if flags is None:
+            return None
+        if flags.all():
+            if is_whole(view):
+                content.written = True
+            return None
+        return np.logical_not(_per_element(flags, view))
+
+    def _missing(self, event: Event, view: View) -> np.ndarray | None:
+        """The elements of a read that nothing has written; None where there is none."""
+        missing = self.unwritten(view)
+        counts = None if missing is None else kept(event.mask, view.shape)
+        if missing is None or counts is None:
+            return missing
+        missing = np.logical_and(missing, counts)
         return missing if missing.any() else None
 
     def _write(
@@ -232,9 +242,10 @@ class Memory(Watcher):
         )
 
 
-def _plan(call: Call) -> _Plan:
+def _plan(call: Call, spreads: bool) -> _Plan:
     touched = touched_by(call)
-    return _Plan(touched, carries(call) and bool(touched.writes), comes_by_element(call))
+    is_carried = (spreads or carries(call)) and bool(touched.writes)
+    return _Plan(touched, is_carried, comes_by_element(call))
 
 
 def _content(watcher: Memory, storage: Storage) -> _Content:

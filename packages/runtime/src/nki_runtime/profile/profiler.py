@@ -55,7 +55,7 @@ class Profiler(LaunchRecorder):
         """The kernel whose lines the profile has. Raises the error of the last one for none."""
         error = LaunchError("--profile: no kernel ran that has an estimate")
         found: list[tuple[Program, Comparison]] = []
-        for program in self.programs:
+        for program in self.legal():
             try:
                 found.append((program, compare(self.profile, self._play(program, self.base))))
             except KernelError as reason:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from neuroncore.errors import KernelError
 from neuroncore.machine.launch import running
 from neuroncore.machine.observe import Watcher
 from neuroncore.memory import Storage
+from neuroncore.options import Options
 from neuroncore.program import CoreRecorder, Program, Recorder
 from neuroncore.timeline import Constants, Timeline, constants, estimate, reject_illegal
 
@@ -30,6 +31,8 @@ class LaunchRecorder(Watcher):
         self.programs: list[Program] = []
         self.cores: dict[int, int] = {}
         """By id of a program of several cores: how many."""
+        self._options: dict[int, Options | None] = {}
+        """By id of a program: what it ran with."""
         self.left_out: list[KernelError] = []
         self.constants: Constants | None = None
         """What estimates are made with; None: costs.json."""
@@ -65,8 +68,8 @@ class LaunchRecorder(Watcher):
 
     def _add(self, recorder: Recorder, cores: int) -> None:
         program = recorder.program()
-        reject_illegal(program, recorder.options)
         self.programs.append(program)
+        self._options[id(program)] = recorder.options
         if cores > 1:
             self.cores[id(program)] = cores
 
@@ -78,10 +81,20 @@ class LaunchRecorder(Watcher):
             self._now.recorders = []
             self.left_out.append(reason)
 
+    def legal(self) -> Iterator[Program]:
+        """The programs that a device runs; the others are left out."""
+        for program in self.programs:
+            try:
+                reject_illegal(program, self._options[id(program)])
+            except KernelError as reason:
+                self.left_out.append(reason)
+            else:
+                yield program
+
     def timelines(self) -> list[Timeline]:
         """The timelines of the programs, equal ones shared; a kernel without is left out."""
         found: list[Timeline] = []
-        for program in self.programs:
+        for program in self.legal():
             known = next((t for t in found if t.source == program), None)
             try:
                 found.append(known or self.estimated(program))

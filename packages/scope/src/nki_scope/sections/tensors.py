@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -24,7 +25,7 @@ COUNTED = 8192
 """Elements of a histogram; of larger results, evenly spaced ones."""
 CELLS = 160 * SIDE * SIDE
 """Cells of all pictures together; with more results each has fewer."""
-NAN, INF, NEGATIVE_INF, LEVELS = 255, 254, 253, 252
+NAN, INF, NEGATIVE_INF, UNWRITTEN, LEVELS = 255, 254, 253, 252, 251
 """How a picture says what is not a finite number; those are levels from least to greatest."""
 
 
@@ -41,6 +42,8 @@ class Snapshot:
     mean: float
     nans: int
     infinite: int
+    unwritten: int
+    """Elements that nothing has written, or made of such; they are not among the numbers."""
     histogram: list[int]
     picture: np.ndarray
     """Levels, at most SIDE by SIDE."""
@@ -54,15 +57,17 @@ class Snapshots:
     left_out: dict[str, int] = field(default_factory=dict)
     """Tensor → how many of its results are not kept."""
     _kept: list[Snapshot] = field(default_factory=list)
-    _waiting: list[tuple[int, str, str, np.ndarray]] = field(default_factory=list)
+    _waiting: list[tuple[int, str, str, np.ndarray, np.ndarray | None]] = field(
+        default_factory=list
+    )
     _bytes: int = 0
 
-    def note(self, event: Event) -> None:
+    def note(self, event: Event, unwritten: Callable[[View], np.ndarray | None]) -> None:
         """Keep the results of an instruction, or count them."""
         if len(self._kept) + len(self._waiting) < MOST:
             for operand, array in result_arrays(event).items():
                 view = event.views[operand]
-                self._wait(_name(view), view.dtype.name, array)
+                self._wait(_name(view), view.dtype.name, array, unwritten(view))
         else:
             for operand in event.call.record.outputs:
                 view = event.views.get(operand)
@@ -75,8 +80,10 @@ class Snapshots:
         """Keep how far a result is from what it should be, in units of its last place."""
         self._wait(f"{name}, ulps from the reference", "ulps", _ulps(found, reference))
 
-    def _wait(self, name: str, dtype: str, array: np.ndarray) -> None:
-        self._waiting.append((self.steps, name, dtype, array))
+    def _wait(
+        self, name: str, dtype: str, array: np.ndarray, unwritten: np.ndarray | None = None
+    ) -> None:
+        self._waiting.append((self.steps, name, dtype, array, unwritten))
         self._bytes += array.nbytes
         if self._bytes > WAITING_BYTES:
             self._count()
@@ -102,8 +109,8 @@ class Snapshots:
                 {
                     "step": s.step, "tensor": s.tensor, "shape": s.shape, "dtype": s.dtype,
                     "least": s.least, "greatest": s.greatest, "mean": s.mean, "nans": s.nans,
-                    "infinite": s.infinite, "histogram": s.histogram, "rows": picture.shape[0],
-                    "columns": picture.shape[1],
+                    "infinite": s.infinite, "unwritten": s.unwritten, "histogram": s.histogram,
+                    "rows": picture.shape[0], "columns": picture.shape[1],
                 }
                 for s, picture in zip(self._kept, pictures, strict=True)
             ],
@@ -127,8 +134,11 @@ def _ulps(found: np.ndarray, reference: np.ndarray) -> np.ndarray:
     return np.where(found.astype(np.float64) == exact, 0, far)  # equal infinities
 
 
-def _snapshot(step: int, name: str, dtype: str, array: np.ndarray) -> Snapshot:
-    values = array.astype(np.float32, copy=False)
+def _snapshot(
+    step: int, name: str, dtype: str, array: np.ndarray, unwritten: np.ndarray | None
+) -> Snapshot:
+    table = array.astype(np.float32, copy=False)
+    values = table if unwritten is None else table[~unwritten]
     is_finite = np.isfinite(values)
     finite = values.ravel() if is_finite.all() else values[is_finite]
     nans = 0 if finite.size == values.size else int(np.isnan(values).sum())
@@ -137,7 +147,8 @@ def _snapshot(step: int, name: str, dtype: str, array: np.ndarray) -> Snapshot:
     mean = float(finite.mean(dtype=np.float64)) if finite.size else 0.0
     return Snapshot(
         step, name, array.shape, dtype, least, greatest, mean, nans,
-        values.size - finite.size - nans, counts, _picture(values, least, greatest),
+        values.size - finite.size - nans, table.size - values.size, counts,
+        _picture(table, unwritten, least, greatest),
     )  # fmt: skip
 
 
@@ -153,16 +164,24 @@ def _histogram(finite: np.ndarray, least: float, greatest: float) -> list[int]:
     return counts[:BINS].tolist()
 
 
-def _picture(values: np.ndarray, least: float, greatest: float) -> np.ndarray:
-    table = values.reshape(len(values) if values.ndim > 1 else 1, -1)
-    chosen = table[np.ix_(*map(_evenly, table.shape))].astype(np.float64)
+def _picture(
+    values: np.ndarray, unwritten: np.ndarray | None, least: float, greatest: float
+) -> np.ndarray:
+    chosen = _cells(values).astype(np.float64)
     width = (greatest - least) or 1.0
     levels = np.rint((np.nan_to_num(chosen, nan=least) - least) / width * LEVELS)
     if not np.isfinite(chosen).all():
         levels[np.isnan(chosen)] = NAN
         levels[chosen == np.inf] = INF
         levels[chosen == -np.inf] = NEGATIVE_INF
+    if unwritten is not None:
+        levels[_cells(unwritten)] = UNWRITTEN
     return levels.astype(int)
+
+
+def _cells(values: np.ndarray) -> np.ndarray:
+    table = values.reshape(len(values) if values.ndim > 1 else 1, -1)
+    return table[np.ix_(*map(_evenly, table.shape))]
 
 
 @cache
