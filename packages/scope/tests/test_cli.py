@@ -41,7 +41,7 @@ def test_an_svg_has_a_bar_for_each_micro_op_in_proportion(browser, copied, data_
     times = [columns[bars[name]["column"]] for name in ("start", "busy")]
     root = svg_of(copied, "Timeline")
     found = [r for r in root.iter(f"{SVG}rect") if r.get("height") == "18" and r.get("fill")]
-    drawn = np.array([[float(r.get(name)) for name in ("x", "width")] for r in found])
+    drawn = np.array([[float(r.get(name, 0)) for name in ("x", "width")] for r in found])
     drawn = drawn[(drawn[:, 1] > 0) & [r.get("fill") != "none" for r in found]]
     scale = drawn[0, 1] / times[1][0]
 

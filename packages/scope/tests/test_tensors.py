@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 from members import ROOT
 
 import nki_runtime
@@ -116,6 +120,63 @@ def test_a_result_is_compared_with_its_reference_in_ulps(page_of, data_of):
 
     assert last["tensor"] == "result 0, ulps from the reference"
     assert (last["least"], last["greatest"], last["mean"]) == (0, 2, 3 / x.size)
+
+
+IN_PLACE = (
+    SCALE.replace("dma_copy(dst=out", "dma_copy(dst=x")
+    + """
+import numpy as np
+
+def reference(x):
+    return 2 * x
+
+def two(x):
+    return x, x
+
+if __name__ == "__main__":
+    scale(np.ones((16, 8), np.float32))
+"""
+)
+
+
+def test_nki_run_compares_kernels_with_the_function_of_a_file(tmp_path, data_of):
+    source = IN_PLACE.replace("return out", "return x").replace("multiply", "add")
+    (tmp_path / "scale.py").write_text(source)
+    done = reported(tmp_path, "--reference", "scale.py:reference")
+
+    assert done.returncode == 0, done.stderr
+    last = data_of(tmp_path / "page.html")[0]["kernels"][0]["tensors"]["results"][-1]
+    assert last["tensor"] == "result 0, ulps from the reference"
+    assert last["least"] == last["greatest"] == (3 - 2) / (2 * 2**-23)
+
+
+WRONG = {
+    "scale.py:missing": (2, "missing"),
+    "absent.py:reference": (2, "can't open 'absent.py': no such file"),
+    "scale.py:two": (1, "the reference has other results than the kernel"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_reference_that_does_not_fit_is_rejected(tmp_path, name):
+    (tmp_path / "scale.py").write_text(IN_PLACE)
+    done = reported(tmp_path, "--reference", name)
+
+    assert done.returncode == WRONG[name][0]
+    assert WRONG[name][1] in done.stderr
+
+
+def test_a_reference_needs_a_page(tmp_path):
+    command = (sys.executable, "-m", "nki_runtime", "--reference", "a.py:f", __file__)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert "expected: --report FILE.html" in done.stderr
+
+
+def reported(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = (sys.executable, "-m", "nki_runtime", "--report", "page.html", *words, "scale.py")
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
 def test_results_are_counted_before_their_copies_fill_the_memory(page_of, data_of, monkeypatch):

@@ -12,8 +12,11 @@ import numpy as np
 import nki_runtime
 from neuroncore.checks import Memory, Report
 from neuroncore.commands.files import write_text
+from neuroncore.errors import LaunchError
 from neuroncore.findings import Finding
 from neuroncore.machine.observe import Event, watched_by
+from neuroncore.machine.results import shown
+from neuroncore.memory import View
 from neuroncore.timeline import Timeline, estimate, rules
 from nki_runtime.trace import LaunchRecorder
 from nki_scope.document import Columns, Sources, html_page
@@ -36,6 +39,8 @@ class RunRecorder(LaunchRecorder):
 
     def __init__(self) -> None:
         super().__init__()
+        self.reference: Callable[..., Any] | None = None
+        """What the results of kernels are compared with, a function of the same arguments."""
         self.results: dict[int, Snapshots] = {}
         """By id of the program."""
         self._memory = Memory(Report(), spreads=True)
@@ -44,22 +49,33 @@ class RunRecorder(LaunchRecorder):
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         super().launched(args, kwargs)
         self._running.results = Snapshots()
+        if self.reference is not None:
+            self._running.arguments = _arrays(args), _arrays(kwargs)
 
     def did(self, event: Event) -> None:
         super().did(event)
         self._running.results.note(event, self._memory.unwritten)
 
     def ended(self, value: Any) -> None:
+        if value is not None and self.reference is not None:
+            args, kwargs = self._running.arguments
+            self._compare(_listed(_arrays(value)), _listed(self.reference(*args, **kwargs)))
         known = len(self.programs)
         super().ended(value)
         for program in self.programs[known:]:
             self.results[id(program)] = self._running.results
 
-    def compare(self, found: Any, expected: Any) -> None:
-        """Note how far the results of the last kernel are from others."""
-        results = self.results[id(self.programs[-1])] if self.programs else Snapshots()
-        for number, (got, want) in enumerate(zip(_listed(found), _listed(expected), strict=True)):
-            results.compare(f"result {number}", np.asarray(got), np.asarray(want))
+    def _compare(self, found: Sequence[Any], expected: Sequence[Any]) -> None:
+        """Note how far the results of the kernel are from others."""
+        if [np.shape(each) for each in found] != [np.shape(each) for each in expected]:
+            shapes = [
+                ", ".join(str(np.shape(each)) for each in group) for group in (expected, found)
+            ]
+            raise LaunchError(
+                "the reference has other results than the kernel", got=shapes[0], expected=shapes[1]
+            )
+        for number, (got, want) in enumerate(zip(found, expected, strict=True)):
+            self._running.results.compare(f"result {number}", np.asarray(got), np.asarray(want))
 
 
 def _followed(name: str) -> Callable[..., None]:
@@ -75,6 +91,15 @@ def _followed(name: str) -> Callable[..., None]:
 
 for _name in ("allocated", "shared", "register", "will", "moved"):
     setattr(RunRecorder, _name, _followed(_name))
+
+
+def _arrays(value: Any) -> Any:
+    """A value of a launch with copies of its tensors as arrays."""
+    if isinstance(value, View):
+        return shown(value)
+    if isinstance(value, dict):
+        return {name: _arrays(each) for name, each in value.items()}
+    return type(value)(map(_arrays, value)) if type(value) in (list, tuple) else value
 
 
 def _listed(value: Any) -> Sequence[Any]:
@@ -194,11 +219,10 @@ def page(
     page shows how far each result is from its own. Raises OSError where the file cannot be written.
     """
     reporter = Reporter("nki_scope.page", Path(file), mode)
+    reporter.watcher.reference = reference
     try:
         with watched_by(reporter.watcher):
-            found = nki_runtime.simulate(kernel)(*arrays, **kwargs)
-        if reference is not None:
-            reporter.watcher.compare(found, reference(*arrays, **kwargs))
+            nki_runtime.simulate(kernel)(*arrays, **kwargs)
     except Exception as error:
         reporter.add("error", error)
         raise

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.commands.arrays import random_array, split_spec
-from neuroncore.commands.function import Named, function_in
+from neuroncore.commands.function import Named, find_function, function_in, parse_name
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.spec import as_dtype
 from nki_dtypes import DType
@@ -71,6 +71,16 @@ def function_of(text: str) -> Function | None:
         return None
     is_module = all(part.isidentifier() for part in where.split("."))
     return Function(Named(where, name)) if where.endswith(".py") or is_module else None
+
+
+def compare_with(text: str, page: Any) -> None:
+    """Let the watcher of a page compare results with the results of the function that `text` names.
+
+    Raises LaunchError without such a function or page.
+    """
+    if page is None:
+        raise LaunchError("--reference is shown on a page", expected="--report FILE.html")
+    page.reference = find_function(parse_name(text))
 
 
 def run_case(script: Path) -> str | None:

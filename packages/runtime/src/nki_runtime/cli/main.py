@@ -26,7 +26,7 @@ from neuroncore.timeline import read_constants
 from nki_runtime.cli.check import Checker
 from nki_runtime.cli.comparison import compare, options_of, role_here
 from nki_runtime.cli.dump import Dumper
-from nki_runtime.cli.function import function_of, run_case
+from nki_runtime.cli.function import compare_with, function_of, run_case
 from nki_runtime.cli.languages import choices, requests_of
 from nki_runtime.cli.programs import Module, Program, Script, enter
 from nki_runtime.profile import Profiler, read_profile
@@ -83,6 +83,10 @@ def make_parser() -> argparse.ArgumentParser:
         help="print, once each, what the kernels request and what changes nothing here",
     )
     add_report(parser)
+    parser.add_argument(
+        "--reference", metavar="FILE.py:FUNCTION",
+        help="with --report: a function of the same arguments; the page has the ulps from it",
+    )  # fmt: skip
     add_confinement(parser)
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -189,9 +193,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         enter(program)
         watching = _Watching(parser, given)
         _switch(given, program)
+        watching.begin(program)
     except KernelError as mistake:
         parser.exit(2, f"nki-run: {render_usage(mistake)}\n")
-    watching.begin(program)
     try:
         return _watched_run(parser, given, program, args, watching)
     except OutputError as mistake:
@@ -226,6 +230,7 @@ class _Watching:
         self.tracer = None if given.trace is None else Tracer(given.trace)
         self.dumper = None if given.dump is None else Dumper(given.dump)
         self.reporter = None if given.report is None else make_reporter("nki-run", given.report)
+        self.reference = given.reference
         measured = None if given.profile is None else read_profile(given.profile)
         self.profiler = None if measured is None else Profiler(measured, given.constants)
         self.role = role_here()
@@ -251,6 +256,8 @@ class _Watching:
         if self.checker is not None:
             self.checker.begin(program.source(), resolve_choice())
         page = None if self.reporter is None else self.reporter.watcher
+        if self.reference is not None:
+            compare_with(self.reference, page)
         for watcher in (self.tracer, self.profiler, self.dumper, self.role, page):
             if watcher is not None:
                 watch_everywhere(watcher)
