@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from shutil import which
 
 import pytest
 from packages.tokenplan.tests.tile_ir import kernels
@@ -211,6 +212,7 @@ def test_a_sweep_that_was_killed_goes_on_from_its_store(executor, tileiras, tmp_
     assert (again.cached, again.compiled) == (1, 1)
 
 
+@pytest.mark.skipif(which("setpriv") is None, reason="setpriv of util-linux is not installed")
 def test_the_compiler_ends_with_a_sweep_that_is_killed(tmp_path):
     """The next sweep with the store removes its temporary files; a running one keeps its folder."""
     store, started, script = tmp_path / "s.sqlite", tmp_path / "pid", tmp_path / "tileiras"
@@ -288,8 +290,17 @@ def test_a_compiler_that_crashes_or_hangs_is_named(tmp_path, monkeypatch):
     for body, message in (("kill -SEGV $$", "crashed with signal 11"), ("sleep 9", "took longer")):
         script.write_text(f"#!/bin/sh\n{body}\n")
         script.chmod(0o755)
-        with pytest.raises(compiler.CompilerError, match=message):
+        with pytest.raises(compiler.CompilerError, match=message) as caught:
             compiler.compile_bytecode(kernels.bytes_of(kernels.recurrence()), "sm_90", seconds=0.5)
+        assert "test_sweep.py" not in str(caught.value)  # no line of the caller's
+
+
+def test_a_compiler_that_is_not_executable_is_named(tmp_path, monkeypatch):
+    (tmp_path / "tileiras").write_text("")
+    monkeypatch.setattr(compiler, "tool", lambda name: tmp_path / name)
+    with pytest.raises(compiler.CompilerError, match="tileiras cannot be run") as caught:
+        compiler.compile_bytecode(b"", "sm_90")
+    assert not isinstance(caught.value, compiler.RejectionError)
 
 
 def test_every_illegal_choice_is_counted(tileiras):

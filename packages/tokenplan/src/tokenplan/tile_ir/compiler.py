@@ -12,12 +12,11 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from shutil import which
 from time import perf_counter
 
-from neuroncore.confinement.process import die_with_parent
 from neuroncore.errors import LaunchError
 from tokenplan.tile_ir.bytecode import Module
 
@@ -29,6 +28,10 @@ INSTALL = "pip install 'tokenplan[tileir]'"
 class CompilerError(LaunchError):
     """tileiras is absent, rejected the bytecode, crashed or took too long."""
 
+    def __init__(self, what: str, *, got: str | None = None, hint: str | None = None) -> None:
+        super().__init__(what, got=got, hint=hint)
+        self.place = None  # of the bytecode, not of a line that is running
+
 
 class RejectionError(CompilerError):
     """tileiras rejects the bytecode, and would again."""
@@ -36,7 +39,7 @@ class RejectionError(CompilerError):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What the compiler reports of one operation, by its debug location."""
+    """A message of the compiler on one operation, by its debug location."""
 
     name: str
     line: int
@@ -102,7 +105,7 @@ def version() -> str:
 
 _OF_THE_MACHINE = [os.strerror(code) for code in (errno.ENOSPC, errno.ENOMEM, errno.EMFILE,
                    errno.EIO, errno.EACCES, errno.EDQUOT)]  # fmt: skip
-"""What the compiler prints where the machine is the reason."""
+"""Texts of errors whose reason is the machine."""
 _REMARKS = ("--remarks=all", "--remark-format=yaml", "--remarks-output-file")
 
 
@@ -209,13 +212,29 @@ def _run(
     if path is None:
         raise CompilerError(f"{name} is not installed", hint=INSTALL)
     try:
-        return subprocess.run(
-            [str(path), *arguments], capture_output=True, text=True, check=False,
-            timeout=seconds, errors="replace",
+        done = subprocess.run(
+            [*_ends_with_parent(), str(path), *arguments], capture_output=True, text=True,
+            check=False, timeout=seconds, errors="replace",
             env=os.environ | ({"TMPDIR": folder} if folder else {}),
-            preexec_fn=partial(die_with_parent, os.getpid()) if sys.platform == "linux" else None,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CompilerError(f"{name} took longer than {seconds:g} s and was stopped") from None
     except OSError as wrong:
         raise CompilerError(f"{name} cannot be run: {wrong.strerror}") from None
+    if done.returncode in _NOT_EXECUTED:
+        raise CompilerError(f"{name} cannot be run", got=done.stderr.strip() or None)
+    return done
+
+
+_NOT_EXECUTED = (126, 127)
+"""Exit codes of setpriv for a program that is not executable or is absent."""
+
+
+@cache
+def _ends_with_parent() -> list[str]:
+    """The program of util-linux that starts another one with this signal of its parent's end.
+
+    A function before exec would need a fork, whose hooks ignore exceptions of signal handlers.
+    """
+    found = which("setpriv") if sys.platform == "linux" else None
+    return [found, "--pdeathsig", "KILL", "--"] if found else []
