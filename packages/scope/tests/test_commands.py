@@ -83,7 +83,7 @@ def test_orders_are_shown_with_their_witness(tmp_path, data_of, browser):
     shown(browser, "Tokens")
     assert "tile[0, 0] at k = 0" in browser.run(f"{PANEL}.innerText")
     browser.run(f"{PANEL}.querySelector('#order-0-removed').click()")
-    assert "the tensor is made anew" in browser.run(f"{PANEL}.innerText")
+    assert "every iteration allocates the tensor" in browser.run(f"{PANEL}.innerText")
     assert browser.barriers() == []
     browser.run(f"{PANEL}.querySelector('td button').click()")
     shown(browser, "Timeline")

@@ -119,7 +119,7 @@ def test_an_index_that_is_not_affine_is_pointed_at(tokenplan):
 def test_an_index_that_the_device_reads_keeps_its_orders_and_says_so(tokenplan):
     said = tokenplan("explain", "gather.txt", gather_txt=GATHER)
     assert said.code == 0
-    assert "W1: which bytes of a dma_copy touches is not known" in said.out
+    assert "W1: which bytes of a dma_copy accesses is not known" in said.out
     assert "which keeps 2 orders" in said.out
     assert "write -> dma_copy  1 iteration of k later" in said.out
 

@@ -90,7 +90,7 @@ def test_a_plan_that_takes_them_for_distinct_is_no_plan_where_they_may_be_one():
     file = plan_file.as_json(analyse(COPY))
     file["claims"] = [{"may_alias": ["a", "b"]}]
     said = [str(found) for found in findings(file)]
-    assert any("they touch a and b, which may share bytes" in text for text in said)
+    assert any("they access a and b, which may share bytes" in text for text in said)
 
 
 @pytest.mark.parametrize("claim, code", [(Parallel("k"), "E2"), (Pipeline("k", 2), "E3")])

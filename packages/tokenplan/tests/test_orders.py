@@ -114,7 +114,7 @@ def mixed(a: float32[128, 16]):
 
 
 def test_tensors_with_and_without_an_address_are_assumed_disjoint():
-    says = "tensors in sbuf without an address lie apart from those with one"
+    says = "tensors in sbuf without an address are disjoint from those with one"
     graph = analyse(parse_program(MIXED))
     assert graph.assumptions == (says,)
     assert [(found.code, found.text) for found in graph.diagnostics] == [("W2", says)]

@@ -114,7 +114,7 @@ def test_an_opaque_access_keeps_its_orders_and_says_so():
     found = analyse(two(access("a", "W", k=4), access("a", "R", width=256, opaque="gather")))
     assert first_to_second(found)[0] == "kept"
     (said,) = (f for f in found.diagnostics if f.code == "W1")
-    assert "v touches is not known (gather)" in said.text and "keeps 2 orders" in said.text
+    assert "v accesses is not known (gather)" in said.text and "keeps 2 orders" in said.text
 
 
 XOR = Swizzle.xor(bits=2, base=4, shift=2)  # 16-byte blocks change places by the row of 64 bytes

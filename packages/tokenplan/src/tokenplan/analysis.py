@@ -111,7 +111,7 @@ def _opaque(kernel: Kernel, needed: list[Edge]) -> Iterator[Diagnostic]:
             count = sum(e.buffer == name and op.id in (e.source, e.sink) for e in needed)
             where = f"{op.place.file}:{op.place.line}" if op.place else ""
             text = (
-                f"which bytes of {name} {op.id} touches is not known ({why}); it is taken to touch "
-                f"all that it could, which keeps {plural(count, 'order')}"
+                f"which bytes of {name} {op.id} accesses is not known ({why}); it is taken to "
+                f"access all that it could, which keeps {plural(count, 'order')}"
             )
             yield Diagnostic("W1", text, where)

@@ -32,8 +32,8 @@ def test_an_edge_that_reaches_back_too_far_leaves_a_conflict(made, recurrence):
     (finding,) = made.check(recurrence(3)).findings
     assert finding.code == "E1"
     assert finding.text == (
-        "store[k=0] and load[k=2] (RAW) are not ordered by the kept edges: both touch 4 bytes of a "
-        "from byte 8, element [2] on (k.py:5 and k.py:4); 4 such pairs of instances"
+        "store[k=0] and load[k=2] (RAW) are not ordered by the kept edges: both access 4 bytes of "
+        "a from byte 8, element [2] on (k.py:5 and k.py:4); 4 such pairs of instances"
     )
     assert finding.detail["iterations"] == [{"k": 0}, {"k": 2}]
 

@@ -36,7 +36,7 @@ WRONG = {
     "an offset of a strange loop": (["body", 0, "body", 0, "accesses", 0, "offset", "terms"],
                                     {"m": 1}, "m is none of the loops"),
     "bytes outside the buffer": (["body", 0, "body", 0, "accesses", 0, "width"], 32,
-                                 "touches bytes 0 to 80 of a, which has 64"),
+                                 "accesses bytes 0 to 80 of a, which has 64"),
     "a use outside its scope": (["buffers", 0, "scope"], ["k", "k"], "a is made in ['k', 'k']"),
     "an edge from an unknown op": (["edges", 0, "from"], "x",
                                    "edges[0].from: x is not an operation"),

@@ -124,7 +124,7 @@ def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) 
         return None
     one, other = before.bounds[0] // SPACING, after.bounds[0] // SPACING
     if frozenset((one, other)) in shared:
-        return f"touch parameters {one} and {other}, which may share bytes"
+        return f"access parameters {one} and {other}, which may share bytes"
     byte = _shared_byte(before.runs, after.runs)
     return None if byte is None else f"share byte {byte % SPACING} of parameter {one}"
 

@@ -20,7 +20,7 @@ VALUES = "E6"
 REDUNDANT = "W5"
 
 MEANINGS = {
-    MISSING: "missing order: two instances touch the same bytes and may run in any order",
+    MISSING: "missing order: two instances access the same bytes and may run in any order",
     NOT_PARALLEL: "a loop that is claimed parallel carries a conflict",
     TOO_DEEP: "a pipeline is deeper than the distance of a conflict",
     FALSE: "the file states something that is not so",
@@ -94,7 +94,7 @@ def _conflict(
     kind, cells = next(iter(kinds.items()))
     buffer, byte = min((memory.first_byte(cell) for cell in cells), key=lambda found: found[1])
     size, element = sum(map(memory.num_bytes, cells)), list(buffer.element(byte))
-    why = f"both touch {size} bytes of {buffer.id} from byte {byte}, element {element} on"
+    why = f"both access {size} bytes of {buffer.id} from byte {byte}, element {element} on"
     about = {
         "kind": kind, "pairs": count,
         "buffer": buffer.id, "byte": byte, "bytes": size, "element": element,
@@ -106,7 +106,7 @@ def _request(memory: Memory, source: Op, sink: Op, count: int) -> tuple[str, str
     """The same of two operations that a join names, or whose buffers may share bytes."""
     touched = {(a.buffer, b.buffer) for a in source.accesses for b in sink.accesses}
     held = next((pair for pair in memory.aliases if touched & {pair, pair[::-1]}), ())
-    why = f"they touch {' and '.join(held)}, which may share bytes" if held else None
+    why = f"they access {' and '.join(held)}, which may share bytes" if held else None
     return "", why or "a join requires it", {"may_alias": list(held), "pairs": count}
 
 

@@ -120,7 +120,7 @@ def _distinct(file: PlanFile, one: str, other: str) -> str:
     if a.is_parameter and b.is_parameter:
         return f"parameters {one} and {other} are distinct tensors"
     if a.space == b.space and a.is_memory != b.is_memory:
-        return f"tensors in {a.space} without an address lie apart from those with one"
+        return f"tensors in {a.space} without an address are disjoint from those with one"
     return ""
 
 

@@ -110,7 +110,7 @@ def _inside(buffer: Buffer, touched: np.ndarray) -> np.ndarray:
     if len(touched) and not 0 <= touched[0, 0] <= touched[-1, 1] <= buffer.num_bytes:
         raise PlanFileError(
             "body",
-            f"a swizzled access touches bytes {touched[0, 0]} to {touched[-1, 1]} of "
+            f"a swizzled access has bytes {touched[0, 0]} to {touched[-1, 1]} of "
             f"{buffer.id}, which has {buffer.num_bytes}",
         )
     return touched

@@ -101,7 +101,7 @@ class _Reader:
                 used = any(access.buffer == buffer.id for access in op.accesses)
                 if used and op.loops[: len(buffer.scope)] != buffer.scope:
                     raise item.wrong(f"{buffer.id} is made in {list(buffer.scope)} but {op.id} "
-                                     f"touches it in {list(op.loops)}")  # fmt: skip
+                                     f"accesses it in {list(op.loops)}")  # fmt: skip
 
     def body(self, given: Value, loops: tuple[str, ...]) -> tuple[Op | Loop, ...]:
         if len(loops) > 60:
@@ -157,7 +157,7 @@ class _Reader:
         high = access.offset.constant + sum(max(0, c * n) for c, n in last) + access.width
         size = self.buffers[access.buffer].num_bytes
         if low < 0 or high > size:
-            raise given.wrong(f"touches bytes {low} to {high} of {access.buffer}, "
+            raise given.wrong(f"accesses bytes {low} to {high} of {access.buffer}, "
                               f"which has {size}")  # fmt: skip
 
     # -- edges and claims -------------------------------------------------------------------------

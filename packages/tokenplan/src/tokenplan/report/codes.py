@@ -26,7 +26,7 @@ PAGES = {
         Page(
             "E1",
             "missing order",
-            "Two operations touch the same bytes, at least one writes them, and nothing in the "
+            "Two operations access the same bytes, at least one writes them, and nothing in the "
             "plan makes one wait for the other: the result depends on which is faster.",
             "Do not run this plan. If tokenplan made it, please report it with the plan file; if "
             "it was edited, restore the edge or wait between the two operations that are named.",
@@ -34,7 +34,7 @@ PAGES = {
         Page(
             "E2",
             "false `parallel`",
-            "`parallel` was claimed for a loop whose iterations touch the same bytes. The witness "
+            "`parallel` was claimed for a loop whose iterations access the same bytes. The witness "
             "names a byte and the two iterations.",
             "Drop the claim, or make the iterations independent: give each its own tile (allocate "
             "it inside the loop) or its own part of the tensor.",
@@ -71,8 +71,8 @@ PAGES = {
         Page(
             "W1",
             "opaque access",
-            "Which bytes an operation touches is known on the device alone (an index that is read "
-            "there), or cannot be said exactly. It is taken to touch everything it could.",
+            "Which bytes an operation accesses is known on the device alone (an index that is read "
+            "there), or cannot be said exactly. It is taken to access everything it could.",
             "Nothing, if the order is needed anyway. Else read or write a part with an index that "
             "the program contains.",
         ),
@@ -80,7 +80,7 @@ PAGES = {
             "W2",
             "distinct tensors assumed",
             "Orders were removed because two parameters of the kernel were taken to be different "
-            "tensors, or a tensor without an address was taken to lie apart from those whose "
+            "tensors, or a tensor without an address was taken to be disjoint from those whose "
             "address the kernel fixed in the same memory.",
             "Do not pass one tensor (or two that overlap) for both parameters. Give all tensors of "
             "a memory an address, or none, if the compiler may place others over fixed ones.",
@@ -110,10 +110,10 @@ PAGES = {
             "two tensors may share bytes",
             "`--may-alias a,b` (or `may_alias=` in Python) says that two parameters may be one "
             "tensor or overlap. Every access to one then stays in order with every access to the "
-            "other, whichever part it touches, unless both read: nothing is known of which bytes "
+            "other, whichever part it accesses, unless both read: nothing is known of which bytes "
             "coincide.",
-            "Leave the option out where the two are known to lie apart: the orders between them go "
-            "away, and W2 says what was assumed.",
+            "Leave the option out where the two are known to be disjoint: the orders between them "
+            "go away, and W2 says what was assumed.",
         ),
         Page(
             "W7",

@@ -10,7 +10,7 @@ from tokenplan.kernel.model import Access
 from tokenplan.rules.pair import Answer, Pair, Removed
 
 NAME = "cosets"
-SAYS = "address bits that no loop and no step changes keep them apart"
+SAYS = "they differ in address bits that no loop and no step changes"
 
 
 def decide(pair: Pair) -> Answer:

@@ -3,7 +3,7 @@
 from tokenplan.rules.pair import Answer, Pair, Removed
 
 NAME = "boxes"
-SAYS = "they touch parts that lie apart in every iteration"
+SAYS = "they access parts that are disjoint in every iteration"
 
 
 def decide(pair: Pair) -> Answer:

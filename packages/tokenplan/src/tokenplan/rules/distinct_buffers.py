@@ -7,7 +7,7 @@ from tokenplan.kernel.model import Buffer
 from tokenplan.rules.pair import Answer, Pair, Removed
 
 NAME = "distinct"
-SAYS = "they touch different tensors"
+SAYS = "they access different tensors"
 
 
 def decide(pair: Pair) -> Answer:
@@ -27,5 +27,5 @@ def assumed(a: Buffer, b: Buffer) -> tuple[str, ...]:
     if a.is_parameter and b.is_parameter:
         return (f"parameters {min(a.id, b.id)} and {max(a.id, b.id)} are distinct tensors",)
     if a.space == b.space and is_memory(a) != is_memory(b):
-        return (f"tensors in {a.space} without an address lie apart from those with one",)
+        return (f"tensors in {a.space} without an address are disjoint from those with one",)
     return ()

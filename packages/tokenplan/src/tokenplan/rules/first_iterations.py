@@ -5,7 +5,7 @@ from __future__ import annotations
 from tokenplan.rules.pair import Answer, Conflict, Pair
 
 NAME = "trial"
-SAYS = "the first iterations that could meet do meet"
+SAYS = "the first iterations that could overlap do overlap"
 
 
 def decide(pair: Pair) -> Answer:

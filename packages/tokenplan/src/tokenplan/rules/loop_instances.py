@@ -1,9 +1,9 @@
-"""A buffer that is made anew in every iteration is another one in the next."""
+"""A buffer that every iteration allocates is another one in the next."""
 
 from tokenplan.rules.pair import Answer, Pair, Removed
 
 NAME = "instances"
-SAYS = "the tensor is made anew in every iteration"
+SAYS = "every iteration allocates the tensor"
 
 
 def decide(pair: Pair) -> Answer:

@@ -10,7 +10,7 @@ from tokenplan.footprints import Values
 from tokenplan.rules.pair import Answer, Pair, Removed
 
 NAME = "residues"
-SAYS = "their steps have a common divisor that keeps them apart"
+SAYS = "their steps have a common divisor that makes them disjoint"
 
 
 def decide(pair: Pair) -> Answer:

@@ -36,7 +36,7 @@ def is_bytecode(path: Path) -> bool:
 
 
 class Checked(Protocol):
-    """What a check of a function found."""
+    """The result of a check of a function."""
 
     @property
     def lost(self) -> str:
@@ -116,7 +116,7 @@ def _is_needed(order: Order, needed: Sequence[Order]) -> bool:
 
 
 def _proof(order: Order, orders: Orders) -> str:
-    """What shows that the two never conflict there."""
+    """The reason why the two never conflict there."""
     ops = {op.id: op for op in orders.kernel.ops()}
     source, sink = (ops[name].accesses for name in (order.source, order.sink))
     if not {access.buffer for access in source} & {access.buffer for access in sink}:

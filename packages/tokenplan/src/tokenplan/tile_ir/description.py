@@ -18,11 +18,10 @@ from neuroncore.errors import LaunchError
 from neuroncore.layout import Layout
 from neuroncore.program import Affine
 from neuroncore.source_location import Place
-from tokenplan.tile_ir.bytecode.types import ITEM_BITS
+from tokenplan.tile_ir.bytecode.types import ITEM_BITS, PADDINGS
 
 ORDERS = {"load": ("weak", "relaxed", "acquire"), "store": ("weak", "relaxed", "release")}
 SCOPES = ("block", "device", "system")
-PADDINGS = ("zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 ACCESS_HINTS = {"allow_tma": (False, True), "latency": range(1, 11)}
 KERNEL_HINTS = {
     "occupancy": range(1, 33), "num_cta_in_cga": (1, 2, 4, 8, 16),
@@ -165,7 +164,7 @@ class TileKernel:
         self.names: set[str] = set()
 
     def described(self) -> Described:
-        """What was described so far."""
+        """The kernel as described so far."""
         grid = tuple(self.grids.items())
         return Described(self.name, tuple(self.arrays.values()), grid, tuple(self.body), self.hints)
 

@@ -69,7 +69,7 @@ class Tokens:
         return self.fresh
 
     def input(self, sink: str) -> Value | None:
-        """What the access waits for."""
+        """The token that the access waits for."""
         found = []
         for order in self.plan.waits.get(sink, ()):
             if order.loop is None:
@@ -102,7 +102,7 @@ class Tokens:
         return found
 
     def after(self, loop: str, results: Sequence[Value]) -> None:
-        """What the loop has completed."""
+        """The loop's results are the tokens of its accesses."""
         for (name, distance), value in zip(self.keys(loop), results, strict=True):
             if distance == 1:
                 self.current[name] = value

@@ -208,7 +208,7 @@ class _Reader:
                 self.tensors[result] = tensor
 
     def tensor(self, op: Operation, result: Value) -> object | None:
-        """What decides where the elements are; None where iterations differ in it."""
+        """The data that decide where the elements are; None where iterations differ in them."""
         if op.name == "make_tensor_view":
             base, kind = self.tensors.get(op.operand("base")), result.type
             numbers = (*op.operands["shape"], *op.operands["strides"])
@@ -316,7 +316,7 @@ def _is_injective(kind: Type) -> bool | None:
 
 
 def _check_region(op: Operation) -> None:
-    """What is inside of other operations than `for` has no orders, and ends no loop around it."""
+    """Operations inside of others than `for` have no orders, and end no loop around them."""
     if any(inner.name in ACCESSES for region in op.regions for inner in region.walk()):
         raise BytecodeError(f"an access inside {op.name} is not supported", got=_at(op))
     found = next(_leaving(op.regions, op.name == "loop"), None)

@@ -50,7 +50,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a kernel needs, and the analysis behind it."""
+    """The orders of a kernel, and the analysis behind them."""
 
     kernel: Kernel
     graph: TokenGraph

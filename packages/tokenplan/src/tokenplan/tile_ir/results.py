@@ -26,7 +26,7 @@ class SweepError(LaunchError):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a compilation gave, or why it failed."""
+    """The outcome of a compilation, or why it failed."""
 
     key: str
     seconds: float

@@ -187,7 +187,7 @@ def candidates(
 # -- the job ---------------------------------------------------------------------------------------
 
 PRELOAD = __name__
-"""What workers import before their first job."""
+"""The module that workers import before their first job."""
 
 
 class Compilation(NamedTuple):

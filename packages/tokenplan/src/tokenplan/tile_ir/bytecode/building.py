@@ -88,7 +88,7 @@ class BodyBuilder:
 
     @contextmanager
     def block(self, arguments: Sequence[Type]) -> Iterator[_Region]:
-        """What is added inside belongs to a block with these arguments."""
+        """Operations that are added inside belong to a block with these arguments."""
         outer, self.operations = self.operations, []
         region = _Region(self.values(arguments))
         yield region

@@ -131,7 +131,7 @@ ENUMS = {
 ENUMS |= dict.fromkeys(("lhs_signedness", "rhs_signedness"), ENUMS["signedness"])
 
 DEFAULTS = {"exp": {"rounding": "full"}, "tanh": {"rounding": "full"}, "negi": {"overflow": "none"}}
-"""What an attribute is in versions that do not store it."""
+"""Values of attributes in versions that do not store them."""
 
 
 @dataclass(frozen=True, slots=True)

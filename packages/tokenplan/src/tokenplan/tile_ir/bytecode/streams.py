@@ -27,7 +27,7 @@ class Interned(dict[bytes, int]):
 
 @dataclass
 class Tables:
-    """What a file stores once: strings, types, constants and places."""
+    """Entries that a file stores once: strings, types, constants and places."""
 
     minor: int
     strings: Interned = field(default_factory=Interned)
