@@ -123,3 +123,41 @@ def test_the_steps_of_docs_device_with_stand_ins(store, tmp_path, monkeypatch, c
     monkeypatch.setenv("FAKE_NEURON", "wrong values")
     assert main(words) == 1
     assert capsys.readouterr().out.count("wrong: output 0 differs in 1 of 32,768 elements") == 2
+
+
+def tuned_with(capsys, *options):
+    kernel = f"{tuning_kernels.__file__}:softmax"
+    words = ("tune", kernel, "--spec", "f32[256,128]", "--budget", "60", "--output-format", "json")
+    assert main([*words, *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_best_is_measured_while_the_search_goes_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "fake_neuron"))
+    (tmp_path / "neuron0").touch()
+
+    found = tuned_with(
+        capsys, "--runner", "neuron", "--devices", str(tmp_path), "--artefacts", str(tmp_path / "a")
+    )
+
+    measured, report = found["measured"], found["report"]
+    by_key = {row["key"]: row for row in measured["results"]}
+    assert {row["status"] for row in by_key.values()} == {"ok"}
+    assert all(row["p50_ns"] == 10_000 and row["compile_s"] > 0 for row in by_key.values())
+    assert by_key["start"]["predicted_ns"] == report["root_ns"]
+    assert min(row["predicted_ns"] for row in by_key.values()) == report["best_ns"]
+    assert 0 <= measured["hidden_s"] <= measured["spent_s"]
+
+
+def test_a_search_and_its_measurements_by_the_interpreter_are_one_report(capsys):
+    alone, found = tuned_with(capsys), tuned_with(capsys, "--runner", "interpreter")
+
+    assert alone["measured"] is None and found["source"] == alone["source"]
+    assert {row["status"] for row in found["measured"]["results"]} == {"ok"}
+
+
+def test_a_runner_of_several_searches_is_rejected(capsys):
+    kernel = f"{tuning_kernels.__file__}:softmax"
+
+    assert main(["tune", kernel, "--runner", "interpreter", "--jobs", "2"]) != 0
+    assert "--runner measures one search" in capsys.readouterr().err

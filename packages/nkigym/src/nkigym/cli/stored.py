@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from neuroncore.commands.parser import at_least, seconds
+from neuroncore.commands.parser import at_least
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, emit
@@ -24,8 +24,9 @@ from neuroncore.timeline import (
     fit_constants,
     read_constants,
 )
+from nkigym.cli.runners import BACKGROUND, add_device
 from nkigym.cli.writing import MARK, check_place, write_kernel
-from nkigym.runners import Case, Interpreter, Measurement, Neuron, Runner, Timeline, case_of
+from nkigym.runners import Case, Measurement, Runner, Timeline, case_of
 from nkigym.store import Problem, Store, Stored
 from nkigym.tuning import Check
 from nkigym.tuning.schedule_steps import schedule_section
@@ -127,12 +128,7 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     add("--runner", choices=tuple(_RUNNERS), default="timeline",
         help="the model (default), values here, or the vendor's compiler and a device")  # fmt: skip
     add("--jobs", type=at_least(1), default=1, metavar="N", help="compilations at a time")
-    add("--artefacts", type=Path, default=Path("artefacts"), metavar="FOLDER",
-        help="what was compiled, by content (default: artefacts)")  # fmt: skip
-    add("--compile-time", type=seconds, default=600.0, metavar="TIME",
-        help="the limit of each compilation (default: 10min)")  # fmt: skip
-    add("--devices", type=Path, default=Path("/dev"), metavar="FOLDER",
-        help="neuron: of the device files neuron0, neuron1, … (default: /dev)")  # fmt: skip
+    add_device(parser)
     add("--constants", metavar="FILE",
         help="timeline: of the model, as --fit and nki-run write them")  # fmt: skip
     add("--fit", type=Path, metavar="FILE",
@@ -183,10 +179,7 @@ def _stored(
 
 _RUNNERS: Mapping[str, Callable[[argparse.Namespace, str], Runner]] = {
     "timeline": lambda given, target: Timeline(given.constants),
-    "interpreter": lambda given, target: Interpreter(),
-    "neuron": lambda given, target: Neuron(
-        target, given.artefacts, given.jobs, given.compile_time, devices=given.devices
-    ),
+    **BACKGROUND,
 }
 
 

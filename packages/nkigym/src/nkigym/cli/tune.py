@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,11 +16,13 @@ from typing import Any, TextIO
 from neuroncore.commands.parser import add_progress, add_target
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.commands.terminal import StatusLine
+from neuroncore.errors import LaunchError
 from neuroncore.executors import Limits
 from neuroncore.executors.options import add_executor, executor_of, limits_of
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
+from nkigym.cli.runners import BACKGROUND, add_device
 from nkigym.cli.sweep import progress_line
 from nkigym.cli.sweep import table as sweep_table
 from nkigym.cli.writing import MARK, check_place, write_kernel
@@ -125,6 +128,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--store", metavar="FILE", help="keep what is found there, and do not ask for it again")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")
     add_executor(parser, "; with N seeds")
+    add("--runner", choices=tuple(BACKGROUND),
+        help="measure the start and the best candidates while the search goes on: their values "
+        "here, or with the vendor's compiler on a device")  # fmt: skip
+    add_device(parser)
     add_progress(parser)
     add_report(parser)
     add("--force", action="store_true", help="write over a file that nkigym has not written")
@@ -135,6 +142,8 @@ def run(given: argparse.Namespace) -> int:
     """Prints the winner; 1 where the store could not keep everything."""
     if given.output is not None:
         check_place(given.output, given.force)
+    if given.runner is not None and _has_jobs(given):
+        raise LaunchError("--runner measures one search", expected="no --jobs, --ray or limits")
     if given.target is not None:
         given.target = resolve_target(given.target).name
     tuned = _searches(given) if _has_jobs(given) else _search(given)
@@ -171,11 +180,12 @@ def _search(given: argparse.Namespace) -> Tuned:
     """One search in this process."""
     kernel, specs = load_kernel(given.kernel, given.spec, given.target, given.nki)
     progress = Progress(given.budget, lines=given.progress)
+    runner = None if given.runner is None else partial(BACKGROUND[given.runner], given)
     try:
         return tune(
             kernel, *specs, target=given.target, nki=given.nki, budget=given.budget,
             strategy=given.strategy, seed=given.seed, store=given.store, watcher=progress,
-            **_constraints(given),
+            runner=runner, **_constraints(given),
         )  # fmt: skip
     finally:
         progress.close()

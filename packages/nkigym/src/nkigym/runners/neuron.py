@@ -16,7 +16,6 @@ import json
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -32,14 +31,13 @@ from neuroncore.errors import KernelError
 from neuroncore.executors import Event, Failed, Finished, Job, Limits, Report, pool
 from neuroncore.program import emit, with_canonical_names
 from neuroncore.surface import VERSIONS
+from nkigym.runners.background import Run, failure
 from nkigym.runners.protocol import Case, Measurement, with_values
 
 PACKAGES = ("nki", "neuronx-cc", "nkipy")
 """Distributions that compile and run; their versions are part of an artefact's key."""
 CORES_PER_DEVICE = {"trn1": 2, "inf2": 2, "trn2": 8, "trn3": 8}
 NEFF = "file.neff"
-POLL_S = 0.02
-"""How long each of the two pools waits for messages in its turn."""
 LOG_LINES = 40
 """Of a compiler's log that a failure carries."""
 
@@ -122,10 +120,15 @@ class Neuron:
 
     def measure(self, cases: Sequence[Case], watch: Callable[[Measurement], None]) -> None:
         """Compile the best predictions first; run each on a core as soon as it is compiled."""
-        order = sorted(cases, key=lambda case: case.predicted_ns)
-        run = _Run(self, {case.key: case for case in order}, watch)
-        run.measure()
-        self.hidden_s = max(0.0, sum(run.compile_s.values()) - run.waited_s)
+        with self.begin(watch, len(cases)) as run:
+            for case in sorted(cases, key=lambda case: case.predicted_ns):
+                run.submit(case)
+            run.finish()
+        self.hidden_s = run.hidden_s
+
+    def begin(self, watch: Callable[[Measurement], None], num_cores: int = 1) -> Run:
+        """Cases that are compiled and run as they are submitted, on so many cores at most."""
+        return _Run(self, watch, max(1, min(self._cores, num_cores)))
 
     def payload(self, case: Case) -> CompilePayload:
         """The source for the installed version, in the folder of its content: programs that differ
@@ -148,64 +151,57 @@ class Neuron:
         return [{"NEURON_RT_VISIBLE_CORES": str(core)} for core in range(self._cores)]
 
 
-@dataclass(slots=True)
-class _Run:
-    """The cases of one measurement: compiled by one pool, run by another."""
+class _Run(Run):
+    """Cases that are compiled by one pool, run by another."""
 
-    runner: Neuron
-    cases: Mapping[str, Case]
-    watch: Callable[[Measurement], None]
-    payloads: dict[str, CompilePayload] = field(default_factory=dict)
-    compile_s: dict[str, float] = field(default_factory=dict)
-    cached: set[str] = field(default_factory=set)
-    waited_s: float = 0.0
+    def __init__(
+        self, runner: Neuron, watch: Callable[[Measurement], None], num_cores: int
+    ) -> None:
+        self._compilers = pool(runner.jobs, Limits(runner.compile_limit_s))
+        limit, environments = Limits(runner.run_limit_s), runner.environments()
+        self._devices = pool(num_cores, limit, "", environments)
+        super().__init__(watch, self._compilers, self._devices)
+        self._runner, self._cached = runner, set[str]()
+        self._payloads: dict[str, CompilePayload] = {}
 
-    def measure(self) -> None:
-        runner = self.runner
-        compilers = pool(runner.jobs, Limits(runner.compile_limit_s))
-        num_cores = min(len(runner.environments()), max(1, len(self.cases)))
-        devices = pool(num_cores, Limits(runner.run_limit_s), "", runner.environments())
-        with compilers, devices:
-            for key, case in self.cases.items():
-                self._submit(compilers, devices, key, case)
-            began = time.monotonic()
-            while compilers.has_jobs or devices.has_jobs:
-                compilers.step(self._compiled(devices), POLL_S)
-                devices.step(self._ran, POLL_S)
-            self.waited_s = time.monotonic() - began
-        for unfinished in runner.artefacts.glob(f"*.{os.getpid()}.*"):
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        for unfinished in self._runner.artefacts.glob(f"*.{os.getpid()}.*"):
             shutil.rmtree(unfinished, ignore_errors=True)
 
-    def _submit(self, compilers: Any, devices: Any, key: str, case: Case) -> None:
+    def submit(self, case: Case) -> None:
+        key = case.key
+        self.cases[key] = case
         try:
-            payload = self.payloads[key] = self.runner.payload(case)
+            payload = self._payloads[key] = self._runner.payload(case)
         except KernelError as wrong:  # what the installed version cannot express
             self._report(Measurement(key, "error", str(wrong)))
             return
         if (payload.folder / NEFF).exists():
-            self.cached.add(key)
-            devices.submit(self._job(key))
+            self._cached.add(key)
+            self._devices.submit(self._job(key))
         else:
-            compilers.submit(Job(key, f"{__name__}:compile_kernel", payload))
+            self._compilers.submit(Job(key, f"{__name__}:compile_kernel", payload))
+
+    def step(self, wait_s: float) -> None:
+        self._compilers.step(self._compiled, wait_s)
+        self._devices.step(self._ran, wait_s)
 
     def _job(self, key: str) -> Job:
-        payload = RunPayload(self.payloads[key], self.runner.warmup, self.runner.repetitions)
+        payload = RunPayload(self._payloads[key], self._runner.warmup, self._runner.repetitions)
         return Job(key, f"{__name__}:run_kernel", payload)
 
-    def _compiled(self, devices: Any) -> Callable[[Event], None]:
-        def watch(event: Event) -> None:
-            if isinstance(event, Finished):
-                self.compile_s[event.key] = event.seconds
-                devices.submit(self._job(event.key))
-            elif isinstance(event, Failed):
-                self.compile_s[event.key] = event.seconds
-                self._report(_failure(event, "compilation"))
-
-        return watch
+    def _compiled(self, event: Event) -> None:
+        if isinstance(event, Finished | Failed):
+            self.spent_s[event.key] = event.seconds
+        if isinstance(event, Finished):
+            self._devices.submit(self._job(event.key))
+        elif isinstance(event, Failed):
+            self._report(failure(event, "compilation"))
 
     def _ran(self, event: Event) -> None:
         if isinstance(event, Failed):
-            self._report(_failure(event, "execution"))
+            self._report(failure(event, "execution"))
         elif isinstance(event, Finished):
             outputs, times_ns = event.value
             if not times_ns or not all(0 < ns < inf for ns in times_ns):
@@ -223,14 +219,10 @@ class _Run:
             replace(
                 found,
                 predicted_ns=self.cases[found.key].predicted_ns,
-                compile_s=self.compile_s.get(found.key, 0.0),
-                is_cached=found.key in self.cached,
+                compile_s=self.spent_s.get(found.key, 0.0),
+                is_cached=found.key in self._cached,
             )
         )
-
-
-def _failure(event: Failed, where: str) -> Measurement:
-    return Measurement(event.key, event.kind, f"{where}: {event.what}", event.log)
 
 
 # -- in a process of the compiler ------------------------------------------------------------------

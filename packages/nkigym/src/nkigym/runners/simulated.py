@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from neuroncore.errors import KernelError
-from neuroncore.program import execute_program
+from neuroncore.executors import Event, Failed, Finished, Job, Report, pool
+from neuroncore.program import execute_program, parse_program
 from neuroncore.timeline import Constants, estimate
+from nkigym.runners.background import Run, failure
 from nkigym.runners.protocol import Case, Measurement, with_values
 
 
@@ -34,6 +39,10 @@ class Interpreter:
         for case in cases:
             watch(self._measure(case))
 
+    def begin(self, watch: Callable[[Measurement], None]) -> Run:
+        """Cases that a process executes as they are submitted."""
+        return _Executed(watch, pool(1, preload=__name__))
+
     def _measure(self, case: Case) -> Measurement:
         found = Measurement(case.key, "ok", predicted_ns=case.predicted_ns)
         try:
@@ -42,3 +51,30 @@ class Interpreter:
             log = traceback.format_exc()
             return Measurement(case.key, "error", str(wrong), log, predicted_ns=case.predicted_ns)
         return with_values(case, found, outputs)
+
+
+class _Executed(Run):
+    def submit(self, case: Case) -> None:
+        self.cases[case.key] = case
+        payload = str(case.program), case.inputs
+        self.pools[0].submit(Job(case.key, f"{__name__}:execute_text", payload))
+
+    def step(self, wait_s: float) -> None:
+        self.pools[0].step(self._ran, wait_s)
+
+    def _ran(self, event: Event) -> None:
+        if not isinstance(event, Finished | Failed):
+            return
+        case, self.spent_s[event.key] = self.cases[event.key], event.seconds
+        if isinstance(event, Failed):
+            found = failure(event, "execution")
+        else:
+            found = with_values(case, Measurement(event.key, "ok"), event.value)
+        self.watch(replace(found, predicted_ns=case.predicted_ns))
+
+
+def execute_text(payload: tuple[str, Sequence[np.ndarray]], report: Report) -> list[np.ndarray]:
+    """The outputs of a program that is text."""
+    text, inputs = payload
+    outputs = execute_program(parse_program(text), [array.copy() for array in inputs])
+    return [np.asarray(output) for output in outputs]

@@ -83,6 +83,8 @@ class SearchProgress:
     bound_ns: float
     """The best candidate's roofline."""
     seconds: float
+    state: Any = None
+    """The best candidate."""
 
 
 Watcher = Callable[[SearchProgress], None]
@@ -155,7 +157,11 @@ class Explorer(Generic[State, Step]):
         if self.watcher is not None:
             best = self.best or self.root
             seen = SearchProgress(
-                self.meter.candidates, best.value_ns, best.bound_ns, self.meter.seconds
+                self.meter.candidates,
+                best.value_ns,
+                best.bound_ns,
+                self.meter.seconds,
+                best.state,
             )
             self.watcher(seen)
         return tried

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import inf, isclose
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from neuroncore.program import Program, emit
 from nkigym.analysis.roofline import Rooflines
+from nkigym.runners.background import Background, BackgroundRunner, Measured
 from nkigym.search import (
     Budget,
     Constraints,
@@ -20,6 +21,7 @@ from nkigym.search import (
     Outcome,
     Plan,
     Report,
+    SearchProgress,
     Settings,
     parse_budget,
     search,
@@ -55,6 +57,7 @@ def tune(
     compare: Sequence[str] = (),
     store: str | Path | ResultStore | None = None,
     watcher: Watcher | None = None,
+    runner: Callable[[str], BackgroundRunner] | None = None,
 ) -> Tuned:
     """The fastest schedule of a kernel program, of a tile program, or of a NumPy function or an
     `@nki.jit` kernel for arguments like `specs`.
@@ -66,6 +69,7 @@ def tune(
     with a time, `report.candidates` is the number that finds the same. Proving the winner comes on
     top. compare: strategies that search with the same budget beside it, for their curves in the
     report. store: a file that keeps results, and whose latencies are reused; or an open store.
+    runner: of a target; measures the start and the best candidates while the search goes on.
 
     Raises BudgetError, ConstraintError, EmptySpaceError, StoreError; what the generator raises for
     functions without either kernel; VerificationError, which is a bug of nkigym.
@@ -77,7 +81,7 @@ def tune(
     made = partial(tuning_task, function, specs, target, nki, engines)
     tasks = _tasks(made, start)
     plans = [replace(p, budget=spent.shared(len(tasks))) for p in (plan, *others)]
-    found = [_searched(task, plans[0], store, watcher) for task in tasks]
+    found = [_searched(task, plans[0], store, watcher, runner) for task in tasks]
     best, *beside = sorted(found, key=lambda one: one.outcome.report.best_ns)
     asked, outcome = best.asked, best.outcome
     compared = {
@@ -101,6 +105,7 @@ def tune(
         asked.baseline_ns(),
         asked.start,
         tuple((one.asked.start, one.outcome.report) for one in beside),
+        best.measured,
     )
 
 
@@ -120,9 +125,33 @@ class _Searched(NamedTuple):
     outcome: Outcome
     trouble: StoreError | None = None
     stored_ns: float | None = None
+    measured: Measured | None = None
 
 
 def _searched(
+    asked: TuningTask, plan: Plan, store: str | Path | ResultStore | None,
+    watcher: Watcher | None, runner: Callable[[str], BackgroundRunner] | None,
+) -> _Searched:  # fmt: skip
+    """The search, with measurements beside it; after Ctrl-C the ones that remain are dropped."""
+    if runner is None:
+        return _unmeasured(asked, plan, store, watcher)
+    root = asked.space.root
+    with Background(
+        runner(asked.root.target), asked.root, asked.space.latency_ns(root)
+    ) as background:
+
+        def watch(seen: SearchProgress) -> None:
+            if watcher is not None:
+                watcher(seen)
+            background.watch(seen.best_ns, lambda: asked.kernel(seen.state))
+
+        found = _unmeasured(asked, plan, store, watch)
+        if found.outcome.report.stopped != "interrupted":
+            background.finish()
+    return found._replace(measured=background.measured)
+
+
+def _unmeasured(
     asked: TuningTask, plan: Plan, store: str | Path | ResultStore | None, watcher: Watcher | None
 ) -> _Searched:
     space = asked.space
@@ -224,6 +253,8 @@ class Tuned:
     """Which kernel of a function the root is."""
     beside: tuple[tuple[str, Report], ...] = ()
     """The searches from other kernels of the function, which were not faster."""
+    measured: Measured | None = None
+    """What a runner has measured while the search went on."""
 
     @property
     def binding(self) -> str:
@@ -282,6 +313,7 @@ class Tuned:
             "checks": [str(check) for check in self.checks],
             "schedule": list(self.schedule),
             "source": self.source,
+            "measured": None if self.measured is None else asdict(self.measured),
         }
 
 
@@ -319,6 +351,8 @@ def _found(tuned: Tuned) -> Iterator[str]:
     if tuned.stored_ns is not None:
         yield f"the store has one that takes {tuned.stored_ns / 1e3:,.2f} µs: nkigym best"
     yield from map(str, tuned.checks)
+    if tuned.measured is not None:
+        yield from tuned.measured.lines()
 
 
 def _schedule(tuned: Tuned) -> Iterator[str]:

@@ -307,7 +307,11 @@ def run_source(
     with (
         tempfile.TemporaryDirectory() as folder,
         nki_runtime.use(
-            nki=program.nki, target=program.target, uninitialized=begins, product_sums="float64"
+            nki=program.nki,
+            target=program.target,
+            shadow=True,
+            uninitialized=begins,
+            product_sums="float64",
         ),
     ):
         file = Path(folder) / "kernel.py"

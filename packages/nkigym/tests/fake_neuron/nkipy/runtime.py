@@ -44,14 +44,10 @@ class BaremetalExecutor:
 
 
 def _executed(kernel, inputs):
-    here = str(Path(__file__).parents[1])
-    sys.path[:] = [entry for entry in sys.path if entry != here]
-    for name in [n for n in sys.modules if n.partition(".")[0] in ("nki", "neuronxcc")]:
-        del sys.modules[name]
     from neuroncore.commands.function import find_function, parse_name
     from nki_runtime import use
 
-    with use(target=os.environ.get("FAKE_TARGET", "trn2")):
+    with use(target=os.environ.get("FAKE_TARGET", "trn2"), shadow=True):
         found = find_function(parse_name(f"{kernel.source}:{kernel.name}"))(*inputs)
     return list(found) if isinstance(found, tuple) else [found]
 
