@@ -39,6 +39,8 @@ def repository(tmp_path_factory) -> Path:
         "-o",
         "plan.json",
     )
+    (folder / "reported.py").write_text(UNWRITTEN)
+    output(folder, "nki-run", "--check", "memory", "--report", "page.html", "reported.py")
     return folder
 
 
@@ -101,6 +103,7 @@ COMMANDS = {
         "tokenplan-sweep.json", "tokenplan", "sweep", "tiles.py:exponentials", "--set",
         "rows=16,48,64", "--store", "tiles.db",
     ),
+    "nki-scope show": ("scope-page.json", "nki-scope", "show", "page.html"),
     "nkigen": ("nkigen.json", "nkigen_lite", "doubling.py:double", "--spec", "f32[8,8]"),
 }  # fmt: skip
 
@@ -133,6 +136,7 @@ def test_the_output_of_a_command_is_as_its_schema_describes(repository, name):
     document = json.loads(text)
     assert [error.message for error in validator(schema).iter_errors(document)] == []
     assert name != "nki-run" or document["files"][0]["findings"]
+    assert name != "nki-scope show" or (document["findings"] and document["kernels"])
 
 
 def test_every_schema_is_used_and_listed():

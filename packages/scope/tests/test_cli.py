@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import re
 import xml.etree.ElementTree as ElementTree
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -72,3 +76,36 @@ def test_an_svg_of_an_unknown_view_is_rejected(browser, copied, tmp_path, capsys
     assert main(["svg", str(copied), "Nothing", "-o", str(file)]) == 1
     assert "no view Nothing" in capsys.readouterr().err
     assert not file.exists()
+
+
+def test_show_prints_the_times_and_advice_of_a_page(copied, data_of, capsys):
+    (kernel,) = data_of(copied)[0]["kernels"]
+
+    assert main(["show", str(copied), "--output-format", "json"]) == 0
+    (shown,) = json.loads(capsys.readouterr().out)["kernels"]
+    assert (shown["name"], shown["total_ns"]) == ("copy", kernel["totalNs"])
+    assert [entry["gain_ns"] for entry in shown["advice"]] == [
+        entry["gainNs"] for entry in kernel["advice"]
+    ]
+    source = str(copied.with_name("kernels.py"))
+    assert {(p["file"], p["line"]) for e in shown["advice"] for p in e["lines"]} == {
+        (source, line) for line, text in enumerate(COPY.splitlines(), 1) if "dma_copy" in text
+    }
+
+    assert main(["show", str(copied)]) == 0
+    assert kernel["summary"] in capsys.readouterr().out
+
+
+def test_show_rejects_what_is_not_a_page(tmp_path, capsys):
+    (tmp_path / "other.html").write_text("<html></html>")
+
+    assert main(["show", str(tmp_path / "other.html")]) == 1
+    assert "not a page that --report wrote" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("data", ["AAAA", base64.b64encode(zlib.compress(b"other")).decode()])
+def test_show_rejects_a_damaged_page(copied, data, capsys):
+    copied.write_text(re.sub('id="data">[^<]*', f'id="data">{data}', copied.read_text("utf-8")))
+
+    assert main(["show", str(copied)]) == 1
+    assert f"{copied}: a page " in capsys.readouterr().err

@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
 import tempfile
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from html import unescape
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from neuroncore.commands.files import check_writable, write_output
-from neuroncore.commands.parser import Command, add_output, make_parser
+from neuroncore.commands.parser import Command, add_output, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.errors import LaunchError
-from nki_scope.document import compared
+from nki_scope.document import compared, data_of, unpacked
 
 _EXAMPLES = """\
 examples:
   nki-run --report softmax.html softmax.py     write a page
   nki-scope open softmax.html                  show it in a browser
+  nki-scope show softmax.html                  print its times, advice and findings
   nki-scope compare old.html new.html -o c.html
   nki-scope png softmax.html Memory -o m.png   a picture of one of its views
   nki-scope svg softmax.html Memory -o m.svg   the same as lines and text that scale
 """
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 HEIGHT = 900
+KERNEL = {
+    "name": "name", "target": "target", "nki": "nki", "mode": "mode", "launches": "launches",
+    "total_ns": "totalNs", "launch_ns": "launchNs", "bottleneck": "bottleneck", "mfu": "mfu",
+    "mbu": "mbu", "dma_efficiency": "dmaEfficiency", "hbm_bytes": "hbmBytes", "flops": "flops",
+    "micro_ops": "numOps",
+}  # fmt: skip
+"""Name in JSON → name in a page, as in the tables below."""
+ADVICE = {"title": "title", "text": "text", "experiment": "experiment", "gain_ns": "gainNs"}
+FINDING = {name: name for name in ("label", "severity", "message", "cure", "count")}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser("nki-scope", "Show pages about runs of kernels.", _EXAMPLES)
     commands = [
         Command("open", "show a page in a browser", _add_page, _open),
+        Command("show", "print the kernels, advice and findings of a page", _add_show, _show),
         Command("compare", "one page of two runs, line by line", _add_compare, _compare),
         Command("png", "a picture of a view, made by a browser", partial(_add_view, "png"), _png),
         Command(
@@ -52,6 +65,50 @@ def _add_page(parser: argparse.ArgumentParser) -> None:
 
 def _open(given: argparse.Namespace) -> int:
     return 0 if webbrowser.open(_address(given.file)) else 1
+
+
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    _add_page(parser)
+    add_output_format(parser)
+
+
+def _show(given: argparse.Namespace) -> int:
+    _address(given.file)
+    try:
+        document = unpacked(data_of(given.file.read_text("utf-8")))
+    except ValueError as wrong:
+        raise LaunchError(f"{given.file}: {wrong}") from None
+    if given.output_format == "json":
+        print(json.dumps(_contents(document)))
+    else:
+        shown = (document["kernels"], "summary"), (document["findings"], "text")
+        print("\n\n".join([*document["errors"], *(e[key] for part, key in shown for e in part)]))
+    return 0
+
+
+def _contents(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What is printed of a page as JSON, as docs/schemas/scope-page.json describes it."""
+    files = [file["path"] for file in document["files"]]
+
+    def place(at: list[int] | None) -> dict[str, Any] | None:
+        return None if at is None else {"file": files[at[0]], "line": at[1]}
+
+    def advice(entry: Mapping[str, Any]) -> dict[str, Any]:
+        return _named(ADVICE, entry) | {"lines": [place(at) for at in entry["lines"]]}
+
+    return {
+        "command": document["command"],
+        "kernels": [
+            _named(KERNEL, kernel) | {"advice": [advice(entry) for entry in kernel["advice"]]}
+            for kernel in document["kernels"]
+        ],
+        "findings": [_named(FINDING, f) | {"at": place(f["at"])} for f in document["findings"]],
+        "errors": document["errors"],
+    }
+
+
+def _named(names: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values[key] for name, key in names.items()}
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:

@@ -38,3 +38,15 @@ class Columns:
         size = len(text).to_bytes(4, "little")
         whole = b"".join((MAGIC, size, text, *self._blocks))
         return base64.b64encode(zlib.compress(whole, 6)).decode()
+
+
+def unpacked(data: str) -> dict[str, Any]:
+    """The document of packed contents. Raises ValueError for other data."""
+    try:
+        raw = zlib.decompress(base64.b64decode(data))
+    except zlib.error:
+        raise ValueError("a page that is not whole") from None
+    if not raw.startswith(MAGIC):
+        raise ValueError("a page of another version")
+    start = len(MAGIC) + 4
+    return json.loads(raw[start : start + int.from_bytes(raw[len(MAGIC) : start], "little")])

@@ -36,12 +36,18 @@ def compared(first: str, second: str) -> str:
 
     Raises ValueError for a text that is not a page.
     """
-    data = [re.search(rf"{_MARK}([^<]*)<", text) for text in (first, second)]
-    if data[0] is None or data[1] is None:
-        raise ValueError("not a page that --report wrote")
-    other = f'<script type="text/plain" id="data2">{data[1][1]}</script>\n'
+    data_of(first)
+    other = f'<script type="text/plain" id="data2">{data_of(second)}</script>\n'
     at = first.index(_MARK)
     return first[:at] + other + first[at:]
+
+
+def data_of(text: str) -> str:
+    """The packed contents of a page. Raises ValueError for a text that is not a page."""
+    found = re.search(rf"{_MARK}([^<]*)<", text)
+    if found is None:
+        raise ValueError("not a page that --report wrote")
+    return found[1]
 
 
 _MARK = '<script type="text/plain" id="data">'
