@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tokenplan.kernel.model import Kernel
 from tokenplan.tile_ir.bytecode import Block, Function, Module, Operation, Value
 from tokenplan.tile_ir.bytecode.building import I32, BodyBuilder
-from tokenplan.tile_ir.bytecode.types import TOKEN, pointer, tile
-from tokenplan.tile_ir.computations import COMPUTATIONS, kind_of
+from tokenplan.tile_ir.bytecode.types import TOKEN, Type, pointer, tile
+from tokenplan.tile_ir.computations import COMPUTATIONS
 from tokenplan.tile_ir.description import Compute, Described, Repeat, Statement, Transfer
 from tokenplan.tile_ir.function_model import FunctionModel
 from tokenplan.tile_ir.model import Order
@@ -51,6 +53,14 @@ def token_plan(kernel: Kernel, orders: Sequence[Order]) -> Plan:
 
 
 @dataclass
+class _Loop:
+    """Values of a loop without its tokens."""
+
+    arguments: Sequence[Value]
+    results: Sequence[Value] = ()
+
+
+@dataclass
 class Tokens:
     """Tokens while the body of a kernel is emitted."""
 
@@ -85,11 +95,6 @@ class Tokens:
         names = dict.fromkeys((*carried, *self.plan.sums.get(loop, {})))
         return [(name, d) for name in names for d in range(1, carried.get(name, 1) + 1)]
 
-    def enter(self, loop: str, values: Sequence[Value]) -> None:
-        """The loop's arguments, in the order of `keys`."""
-        for (name, distance), value in zip(self.keys(loop), values, strict=True):
-            self.before[loop, name, distance] = value
-
     def leave(self, loop: str) -> list[Value]:
         """The values of the next iteration."""
         found = []
@@ -101,11 +106,28 @@ class Tokens:
             found.append(self.body.join([old, self.current[name]]))
         return found
 
-    def after(self, loop: str, results: Sequence[Value]) -> None:
-        """The loop's results are the tokens of its accesses."""
-        for (name, distance), value in zip(self.keys(loop), results, strict=True):
+    @contextmanager
+    def loop(
+        self, name: str, variable: Type, inits: Sequence[Value],
+        attributes: Mapping[str, Any], **bounds: Value,
+    ) -> Iterator[_Loop]:  # fmt: skip
+        """A `for` that carries the tokens of `keys` behind `inits`; its body is added inside."""
+        keys, split = self.keys(name), len(inits)
+        inits = [*inits, *[self.start()] * len(keys)]
+        kinds = [value.type for value in inits]
+        with self.body.block((variable, *kinds)) as region:
+            made = _Loop(region.arguments[: split + 1])
+            for (source, distance), value in zip(keys, region.arguments[split + 1 :], strict=True):
+                self.before[name, source, distance] = value
+            yield made
+        assert region.block is not None
+        results = self.body.add(
+            "for", kinds, dict(attributes), (region.block,), inits=inits, **bounds
+        )
+        made.results = results[:split]
+        for (source, distance), value in zip(keys, results[split:], strict=True):
             if distance == 1:
-                self.current[name] = value
+                self.current[source] = value
 
 
 # -- the body --------------------------------------------------------------------------------------
@@ -186,29 +208,17 @@ class _Emitter:
         self.tokens.current[made.id] = done
 
     def repeat(self, loop: Repeat) -> None:
-        keys = self.tokens.keys(loop.name)
-        ends = [self.body.integer(n) for n in (0, loop.trips, 1)]
-        inits = [self.tiles[initial.id] for initial, *_ in loop.carried]
-        inits += [self.tokens.start()] * len(keys)
-        kinds = [*(kind_of(initial) for initial, *_ in loop.carried), *[TOKEN] * len(keys)]
-        split = len(loop.carried)
-        with self.body.block((I32, *kinds)) as region:
-            variable, *arguments = region.arguments
-            self.views.variables[loop.name] = variable
-            for (_, inside, _, _), value in zip(loop.carried, arguments, strict=False):
-                self.tiles[inside.id] = value
-            self.tokens.enter(loop.name, arguments[split:])
+        initials, insides, updates, results = [*zip(*loop.carried, strict=True)] or [()] * 4
+        lower, upper, step = (self.body.integer(n) for n in (0, loop.trips, 1))
+        inits = [self.tiles[initial.id] for initial in initials]
+        bounds = {"lower": lower, "upper": upper, "step": step}
+        with self.tokens.loop(loop.name, I32, inits, {}, **bounds) as made:
+            self.views.variables[loop.name], *arguments = made.arguments
+            self.tiles.update(zip((tile.id for tile in insides), arguments, strict=True))
             self.statements(loop.body)
-            values = [self.tiles[update.id] for _, _, update, _ in loop.carried]
+            values = [self.tiles[update.id] for update in updates]
             self.body.add("continue", (), values=[*values, *self.tokens.leave(loop.name)])
-        assert region.block is not None
-        lower, upper, step = ends
-        results = self.body.add(
-            "for", kinds, {}, (region.block,), lower=lower, upper=upper, step=step, inits=inits
-        )
-        for (_, _, _, result), value in zip(loop.carried, results, strict=False):
-            self.tiles[result.id] = value
-        self.tokens.after(loop.name, results[split:])
+        self.tiles.update(zip((tile.id for tile in results), made.results, strict=True))
 
 
 # -- a decoded function with other tokens ----------------------------------------------------------
@@ -283,22 +293,13 @@ class _Rewriter:
 
     def loop(self, op: Operation) -> None:
         (body,) = op.regions
-        name = self.found.names.get(body.arguments[0], "")
-        keys, kept = self.tokens.keys(name), _kept(body.arguments)
-        inits = self.mapped(op.operands["inits"]) + [self.tokens.start()] * len(keys)
-        kinds = [*(value.type for value in kept[1:]), *[TOKEN] * len(keys)]
+        name, kept = self.found.names.get(body.arguments[0], ""), _kept(body.arguments)
+        inits = self.mapped(op.operands["inits"])
         bounds = {n: self.values[op.operand(n)] for n in ("lower", "upper", "step")}
-        with self.body.block([kept[0].type, *kinds]) as made:
-            self.values.update(zip(kept, made.arguments, strict=False))
-            self.tokens.enter(name, made.arguments[len(kept) :])
+        with self.tokens.loop(name, kept[0].type, inits, op.attributes, **bounds) as made:
+            self.values.update(zip(kept, made.arguments, strict=True))
             self.block(body, name)
-        assert made.block is not None
-        results = self.body.add(
-            "for", kinds, dict(op.attributes), (made.block,), inits=inits, **bounds
-        )
-        old = _kept(op.results)
-        self.values.update(zip(old, results, strict=False))
-        self.tokens.after(name, results[len(old) :])
+        self.values.update(zip(_kept(op.results), made.results, strict=True))
 
 
 def _kept(values: Iterable[Value]) -> list[Value]:
