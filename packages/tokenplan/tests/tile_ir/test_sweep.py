@@ -15,12 +15,14 @@ from shutil import which
 import pytest
 from packages.tokenplan.tests.tile_ir import kernels
 
+from neuroncore.confinement.supervision import CONFINED
 from neuroncore.executors import Failed, InProcess, Limits, WorkerLost, pool, ray_cluster
 from tokenplan.cli import main
 from tokenplan.tile_ir import TileKernel, compiler
 from tokenplan.tile_ir.results import Funnel, Result, Store, SweepError
 from tokenplan.tile_ir.sweep import PRELOAD, Candidate, Sweep, candidate, candidates, sweep
 
+COMMAND = str(Path(sys.executable).with_name("tokenplan"))
 SPACE = {"rows": (16, 32, 48, 64), "alignment": (16, 8), "allow_tma": (True,)}
 
 
@@ -273,6 +275,15 @@ def test_the_command_prints_the_funnel_and_the_best(tileiras, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["curve"][-1]["cost"] == found["candidates"][found["best"]]["cost"]
     assert found["curve"][-1]["seconds"] == sum(made["seconds"] for made in found["candidates"])
+
+
+def test_the_confined_command_compiles(tileiras, tmp_path):
+    """A confined process may set no signal of its parent's end."""
+    words = [COMMAND, "sweep", f"{__file__}:make", "--set", "rows=16"]
+    env = {name: value for name, value in environment().items() if name != CONFINED}
+    done = subprocess.run([*words, "--store", str(tmp_path / "s.sqlite")], env=env, check=False,
+                          capture_output=True, text=True)  # fmt: skip
+    assert (done.returncode, "1 compiled" in done.stdout) == (0, True), done.stderr
 
 
 def test_the_curve_is_the_seconds_and_the_least_cost_after_each_compilation():

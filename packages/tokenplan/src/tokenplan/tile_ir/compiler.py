@@ -17,6 +17,7 @@ from pathlib import Path
 from shutil import which
 from time import perf_counter
 
+from neuroncore.confinement.supervision import CONFINED
 from neuroncore.errors import LaunchError
 from tokenplan.tile_ir.bytecode import Module
 
@@ -230,11 +231,12 @@ _NOT_EXECUTED = (126, 127)
 """Exit codes of setpriv for a program that is not executable or is absent."""
 
 
-@cache
 def _ends_with_parent() -> list[str]:
     """The program of util-linux that starts another one with this signal of its parent's end.
 
-    A function before exec would need a fork, whose hooks ignore exceptions of signal handlers.
+    A function before exec would need a fork, whose hooks ignore exceptions of signal handlers. The
+    supervisor of a confined process ends its children.
     """
-    found = which("setpriv") if sys.platform == "linux" else None
+    is_needed = sys.platform == "linux" and CONFINED not in os.environ
+    found = which("setpriv") if is_needed else None
     return [found, "--pdeathsig", "KILL", "--"] if found else []
