@@ -481,7 +481,8 @@ def test_a_damaged_store_ends_tuning_before_it_begins(tmp_path, capsys):
     file = tmp_path / "found.db"
     file.write_text("not a store\n" * 100, "utf-8")
 
-    assert tune("--budget", "5", "--store", str(file)) == 1
+    with pytest.raises(SystemExit, match="2"):
+        tune("--budget", "5", "--store", str(file))
 
     assert "left as it is" in capsys.readouterr().err
     assert file.read_text("utf-8") == "not a store\n" * 100
