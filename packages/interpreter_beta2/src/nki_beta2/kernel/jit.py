@@ -44,8 +44,7 @@ _LAUNCH_RULE = "NKI: kernel[lnc], the number of logical cores"
 
 
 TRACED_SINCE = (0, 7)
-"""From here on a kernel is run by Python while it is specialized, and the body of a device loop
-once."""
+"""From here on Python runs a kernel while it is specialized, the body of a device loop once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,14 @@
-"""Value numbers of kernel programs: what every element of every output is made of.
+"""Value numbers of kernel programs: the origin of every element of every output.
 
-Outputs are the results and the parameters, which a program may update: what is stored there last is
-compared, and an element in which nothing is stored has to be left alone by both.
+Outputs are results and parameters: the values stored last are compared, and an element without a
+store has to be without one in both programs.
 
-An element of a parameter is a number of its own, and so is one that nothing has written. A program
-is carried out on these numbers, iteration by iteration: a copy keeps them, sums add them up (modulo
-2^64, so their order does not matter), a product multiplies, everything else mixes. -0 changes no
-sum; +0 does, as -0 + 0 is +0, but not a second time: the lowest bit is for +0 as a term. Two
-programs whose outputs have the same numbers compute the same, up to the order of sums; that two
-that differ agree by chance is as likely as two equal random numbers of 63 bits. Instructions of
-which elements are not known one by one mix whole tiles. Shares no code with what makes programs.
+An element of a parameter has a number of its own, and so has an uninitialised one. The program is
+executed on these numbers: a copy keeps them, sums add (modulo 2^64, so their order does not
+matter), products multiply, everything else mixes. -0 changes no sum; +0 does, as -0 + 0 is +0, but
+not a second time: the lowest bit is for +0 as a term. Equal numbers mean equal programs up to the
+order of sums, or two equal random numbers of 63 bits. Instructions whose elements are not known one
+by one mix whole tiles. Shares no code with what makes programs.
 """
 
 from __future__ import annotations
@@ -44,9 +43,7 @@ INTEGERS = (int32, uint32)
 UNORDERED = frozenset([
     "add", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
 ])  # fmt: skip
-"""Reductions whose terms have no order: sums up to rounding, the others to the bit. Products round,
-and of -0 and +0 either is the maximum.
-"""
+"""Reductions in any order: not products, which round, nor maxima, of -0 and +0 either."""
 SHIFTS = (np.uint64(31), np.uint64(29))
 
 
@@ -377,7 +374,6 @@ def _tile(c: _Carried) -> None:
 
 
 def _places(shape: tuple[int, ...]) -> Numbers:
-    """The place of each element of a tile."""
     return np.arange(int(np.prod(shape)), dtype=np.uint64).reshape(shape)
 
 
@@ -394,8 +390,7 @@ def _kept(c: _Carried) -> frozenset[str]:
 
 
 _TAKE: dict[str, Callable[[_Carried], None]] = {
-    "dma_copy": _copy,
-    "tensor_copy": _copy,
+    **dict.fromkeys(("dma_copy", "tensor_copy"), _copy),
     "activation": _elementwise("data", "bias", "scale"),
     "reciprocal": _elementwise("data"),
     "tensor_scalar": _elementwise("data", "operand0", "operand1"),

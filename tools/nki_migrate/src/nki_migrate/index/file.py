@@ -13,8 +13,7 @@ from nki_migrate.index.names import ImportedName, dotted, imported_names, shorte
 from nki_migrate.index.source import Source
 from nki_migrate.index.walking import children
 
-# Names that only make sense on the device: a function that calls one is device code even if
-# nothing in the file launches it (public helper modules have no entry kernel).
+# A function that calls one of these is device code, also where nothing in the file launches it.
 _DEVICE_ONLY = {
     f"nl.{name}"
     for name in (
@@ -388,14 +387,13 @@ class FileIndex:
     @cached_property
     def foreign_device_calls(self) -> frozenset[str]:
         """Import paths of what the device functions of this file call: "module.function"."""
-        paths = {
+        return frozenset(
             path
             for call in self._calls
             if (path := self.path(call.func)) is not None
             and shorten(path).partition(".")[0] not in _LANGUAGE
             and self.device_function_of(call) is not None
-        }
-        return frozenset(paths)
+        )
 
     def host_of(self, node: ast.AST) -> FunctionNode | None:
         """The innermost function around a node."""

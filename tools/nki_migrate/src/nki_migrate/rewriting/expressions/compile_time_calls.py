@@ -13,6 +13,7 @@ from nki_migrate.facts.values import (
     ATOM,
     LOOSE,
     Const,
+    Grid,
     Index,
     Seq,
     Slice,
@@ -24,11 +25,12 @@ from nki_migrate.index import is_shadowed, walk
 from nki_migrate.index.grids import CORES
 from nki_migrate.rewriting.context.call_site import Target
 from nki_migrate.rewriting.context.context import Context
-from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_number, text_of
 from nki_migrate.rewriting.inference.observations import is_seen_core, seen_counts, seen_programs
 from nki_migrate.rewriting.operations.calls import rewrite_call
 from nki_migrate.rewriting.operations.operators import binary_operator
+from nki_migrate.rewriting.views.subscripts import is_colon
 
 
 def makes_tile(ctx: Context, node: ast.expr) -> bool:
@@ -325,3 +327,50 @@ KNOWN_CALLS: dict[str, Callable[[Context, ast.Call], Value | None]] = {
     "nl.float32": _typed_number,
     **dict.fromkeys(_FLOAT_FUNCTIONS, _float),
 }
+
+
+def index_grid(ctx: Context, node: ast.Subscript) -> Value:
+    """`nl.mgrid[0:P, 0:F]`: an index tensor for each axis."""
+    ctx.require(Reason.INDEX_GRID)
+    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    ends = [_grid_bounds(ctx, part, node) for part in parts]
+    rank = len(ends)
+    axes = []
+    for a, (start, extent) in enumerate(ends):
+        extents = tuple(extent if b == a else Sym.number(1) for b in range(rank))
+        axes.append(Index(extents, ((a, Sym.number(1)),), start))
+    return Grid(tuple(axes))
+
+
+def _grid_bounds(ctx: Context, part: ast.expr, node: ast.Subscript) -> tuple[Sym, Sym]:
+    """Start and extent of one axis of `nl.mgrid`."""
+    if not isinstance(part, ast.Slice) or part.step is not None or part.upper is None:
+        raise Cannot(Reason.INDEX_GRID, "an `nl.mgrid` axis that is not `start:stop`", node)
+    lower = as_number(ctx, ctx.value_of(part.lower)) if part.lower else Sym.number(0)
+    upper = as_number(ctx, ctx.value_of(part.upper))
+    if lower is None or upper is None:
+        text = "an `nl.mgrid` bound that is not a compile-time number"
+        raise Cannot(Reason.INDEX_GRID, text, node)
+    return lower, upper - lower
+
+
+def with_new_axes(ctx: Context, base: Index, node: ast.Subscript) -> Value:
+    """`nl.arange(P)[:, None]`: each None adds an axis of extent 1, each `:` keeps one."""
+    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    extents: list[Sym] = []
+    moved: dict[int, int] = {}
+    for part in parts:
+        if isinstance(part, ast.Constant) and part.value is None:
+            extents.append(Sym.number(1))
+        elif isinstance(part, ast.Slice) and is_colon(part):
+            moved[len(moved)] = len(extents)
+            extents.append(
+                base.extents[len(moved) - 1] if len(moved) <= len(base.extents) else Sym.number(1)
+            )
+        else:
+            return Unsupported(
+                "an index tensor indexed by something else than `:` and None", Reason.INDEX_TENSOR
+            )
+    if len(moved) != len(base.extents):
+        return Unsupported("an index tensor with a wrong number of axes", Reason.INDEX_TENSOR)
+    return Index(tuple(extents), tuple((moved[a], c) for a, c in base.terms), base.offset)

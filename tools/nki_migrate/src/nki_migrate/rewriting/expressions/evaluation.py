@@ -37,7 +37,9 @@ from nki_migrate.rewriting.context.source_text import as_number, text_of
 from nki_migrate.rewriting.expressions.compile_time_calls import (
     KNOWN_CALLS,
     builtin_name,
+    index_grid,
     joined_sizes,
+    with_new_axes,
 )
 from nki_migrate.rewriting.expressions.deferred_code import SCOPED, stays_inside
 from nki_migrate.rewriting.inference.helper_calls import as_tile
@@ -55,7 +57,7 @@ from nki_migrate.rewriting.views.index_tensors import (
     one_of_indices,
 )
 from nki_migrate.rewriting.views.masks import compare, conjoin
-from nki_migrate.rewriting.views.subscripts import access, is_colon
+from nki_migrate.rewriting.views.subscripts import access
 from nki_migrate.rewriting.views.tensors import as_tensor, dimension, home, own_dtype
 
 _TARGET = resolve_target("trn1")  # `nl.tile_size` has the limits of NeuronCore-v2
@@ -195,13 +197,13 @@ def _is_par_dim(ctx: Context, node: ast.expr) -> bool:
 
 def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     if ctx.index.canonical(node.value) == "nl.mgrid":
-        return _mgrid(ctx, node)
+        return index_grid(ctx, node)
     base = ctx.value_of(node.value)
     if isinstance(base, Container) or _is_key(node.slice):
         ctx.value_of(node.slice)
         return _item(ctx, node) or Unknown(text_of(ctx, node))
     if isinstance(base, Index):
-        return _expand_axes(ctx, base, node)
+        return with_new_axes(ctx, base, node)
     if isinstance(base, Grid | Seq | ShapeOf):
         return _element(ctx, base, node)
     tensor = as_tensor(ctx, base)
@@ -244,52 +246,6 @@ def _element(ctx: Context, base: Value, node: ast.Subscript) -> Value:
 def _names_in(ctx: Context, node: ast.AST) -> frozenset[tuple[str, int]]:
     names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
     return frozenset((n, ctx.scope.versions[n]) for n in names if n in ctx.scope.versions)
-
-
-def _mgrid(ctx: Context, node: ast.Subscript) -> Value:
-    ctx.require(Reason.INDEX_GRID)
-    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-    ends = [_grid_bounds(ctx, part, node) for part in parts]
-    rank = len(ends)
-    axes = []
-    for a, (start, extent) in enumerate(ends):
-        extents = tuple(extent if b == a else Sym.number(1) for b in range(rank))
-        axes.append(Index(extents, ((a, Sym.number(1)),), start))
-    return Grid(tuple(axes))
-
-
-def _grid_bounds(ctx: Context, part: ast.expr, node: ast.Subscript) -> tuple[Sym, Sym]:
-    """Start and extent of one axis of `nl.mgrid`."""
-    if not isinstance(part, ast.Slice) or part.step is not None or part.upper is None:
-        raise Cannot(Reason.INDEX_GRID, "an `nl.mgrid` axis that is not `start:stop`", node)
-    lower = as_number(ctx, ctx.value_of(part.lower)) if part.lower else Sym.number(0)
-    upper = as_number(ctx, ctx.value_of(part.upper))
-    if lower is None or upper is None:
-        text = "an `nl.mgrid` bound that is not a compile-time number"
-        raise Cannot(Reason.INDEX_GRID, text, node)
-    return lower, upper - lower
-
-
-def _expand_axes(ctx: Context, base: Index, node: ast.Subscript) -> Value:
-    """`nl.arange(P)[:, None]`: each None adds an axis of extent 1, each `:` keeps one."""
-    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-    extents: list[Sym] = []
-    moved: dict[int, int] = {}
-    for part in parts:
-        if isinstance(part, ast.Constant) and part.value is None:
-            extents.append(Sym.number(1))
-        elif isinstance(part, ast.Slice) and is_colon(part):
-            moved[len(moved)] = len(extents)
-            extents.append(
-                base.extents[len(moved) - 1] if len(moved) <= len(base.extents) else Sym.number(1)
-            )
-        else:
-            return Unsupported(
-                "an index tensor indexed by something else than `:` and None", Reason.INDEX_TENSOR
-            )
-    if len(moved) != len(base.extents):
-        return Unsupported("an index tensor with a wrong number of axes", Reason.INDEX_TENSOR)
-    return Index(tuple(extents), tuple((moved[a], c) for a, c in base.terms), base.offset)
 
 
 # -- operators
