@@ -148,6 +148,14 @@ def test_what_calls_for_nothing_has_no_rule_and_is_in_the_tables():
     assert "fresh                    0.8     (q, n=1)" in files["isa.txt"].splitlines()
 
 
+def test_a_renamed_parameter_fills_the_field_of_before():
+    old, new = api("0.7", max8="dst, src, name=None"), api("0.8", max8="dst, data, name=None")
+
+    files, _ = drafts(old, new)
+
+    assert "max8                     0.8     (dst, data:src, name=None)" in files["isa.txt"]
+
+
 def test_the_support_table_gets_the_version_and_a_row_for_each_rule():
     files, _ = drafts(OLD, NEW)
     table = tomllib.loads(files["nki_versions.toml"])

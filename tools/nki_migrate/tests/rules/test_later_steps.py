@@ -8,9 +8,11 @@ import textwrap
 import pytest
 
 from neuroncore.findings import Finding, Safety
+from neuroncore.surface import Param, Signature
 from nki_migrate.engine.migration import migrate_source
 from nki_migrate.index import FileIndex, Source, apply_edits
 from nki_migrate.rules import Site, all_rules
+from nki_migrate.rules.inserted_parameters import first_difference
 from nki_migrate.settings.request import Request
 
 LATER = [rule for rule in all_rules().values() if rule.step[0] != "0.1"]
@@ -229,3 +231,14 @@ def copy(x):
     (found,) = migrate_source(text, "k.py", Request(target=target)).findings
 
     assert found.message == f"nl.dynamic_range is {word}: nl.fori_loop"
+
+
+def test_a_parameter_that_is_only_renamed_has_not_moved():
+    old = Signature("f", "0.5", (Param("dst", "dst"), Param("data", "data")))
+    renamed = Signature("f", "0.6", (Param("dst", "dst"), Param("src", "data")))
+    moved = Signature(
+        "f", "0.6", (Param("dst", "dst"), Param("mode", "mode"), Param("data", "data"))
+    )
+
+    assert first_difference(old, renamed) is None
+    assert first_difference(old, moved) == 1

@@ -92,7 +92,7 @@ def _likeness(one: str, other: str) -> float:
 
 def _of_function(old: Entry, new: Entry) -> Iterator[ApiChange]:
     before, after = old.plain, new.plain
-    renamed = _renamed(list(before.values()), list(after.values()))
+    renamed = renamed_parameters(old, new)
     stays = {name: renamed.get(name, name) for name in before if name in after or name in renamed}
     for name, other in renamed.items():
         yield ApiChange(Kind.RENAMED, old.name, name, name, other)
@@ -110,8 +110,9 @@ def _places(names: Iterable[str]) -> str:
     return " ".join(names)
 
 
-def _renamed(old: Sequence[Parameter], new: Sequence[Parameter]) -> dict[str, str]:
+def renamed_parameters(before: Entry, after: Entry) -> dict[str, str]:
     """Parameters between equal neighbours that have other names and the same default."""
+    old, new = list(before.plain.values()), list(after.plain.values())
     names, others = [p.name for p in old], [p.name for p in new]
     found = {}
     for tag, i, j, k, m in SequenceMatcher(None, names, others, autojunk=False).get_opcodes():

@@ -21,7 +21,7 @@ from nki_migrate.drafting.api import (
     split_name,
     version_number,
 )
-from nki_migrate.drafting.changes import ApiChange, changes_between
+from nki_migrate.drafting.changes import ApiChange, changes_between, renamed_parameters
 from nki_migrate.drafting.rules import draft_rules
 
 _README = """\
@@ -133,7 +133,8 @@ def surface_lines(old: Api, new: Api) -> Iterator[str]:
         if before:
             yield _line(before, old.version, old.version)
         if after:
-            yield _line(after, new.version, old.version)
+            renamed = renamed_parameters(before, after) if before else {}
+            yield _line(after, new.version, old.version, renamed)
 
 
 def _is_instruction(name: str, before: Entry | None, after: Entry | None, old: Api) -> bool:
@@ -150,9 +151,9 @@ def _signature_of(name: str, version: str) -> Signature | None:
     return signature(name.removeprefix(_ISA), version) if version in VERSIONS else None
 
 
-def _line(entry: Entry, span: str, known: str) -> str:
-    found = _signature_of(entry.name, known)
-    fields = {p.name: (p.field, p.more) for p in found.params} if found else {}
+def _line(entry: Entry, span: str, known: str, renamed: Mapping[str, str] | None = None) -> str:
+    found, new = _signature_of(entry.name, known), renamed or {}
+    fields = {new.get(p.name, p.name): (p.field, p.more) for p in found.params} if found else {}
     shown = [_parameter(p, *fields.get(p.name, (p.name, ()))) for p in entry.parameters]
     separated = _with_separator(entry.parameters, shown)
     return f"{entry.name.removeprefix(_ISA):<24} {span:<7} ({', '.join(separated)})"

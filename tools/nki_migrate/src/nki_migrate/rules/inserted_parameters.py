@@ -48,16 +48,16 @@ def _check_of(step: _Step, called: str) -> Check | None:
     old, new = signature(name, step.before), signature(name, step.after)
     if name == called or old is None or new is None or not step.covers(old, new):
         return None
-    first = _first_difference(old, new)
+    first = first_difference(old, new)
     if first is None:
         return None
     return moved_arguments(step.rule, called, _order(old), _order(new), _suits(old, new), first)
 
 
-def _first_difference(old: Signature, new: Signature) -> int | None:
-    """The place of the first parameter that is another one now; None: what is new comes behind."""
-    later = [p.name for p in new.params]
-    places = (i for i, p in enumerate(old.params) if later[i : i + 1] != [p.name])
+def first_difference(old: Signature, new: Signature) -> int | None:
+    """The place of the first parameter that fills another field now; None: new ones come behind."""
+    later = [p.field for p in new.params]
+    places = (i for i, p in enumerate(old.params) if later[i : i + 1] != [p.field])
     return next(places, None)
 
 
