@@ -16,12 +16,20 @@ from neuroncore.spec import row_major
 from nki_dtypes import DType, cast, int32
 from nkigen_lite.fusion.array_view import ArrayView, array_view_of
 from nkigen_lite.ir import Node
+from nkigen_lite.ops import Kind
 
 ROW_ELEMS = 2048
 """Elements of a row on chip."""
 MOST_RUNS = 256
 """Instructions that an array may take: more numbers are data, not code."""
 MOST_ROWS = 64
+
+
+def reads_in_hbm(node: Node, value: str) -> bool:
+    """Whether the node takes a number as an array in HBM; a loop may begin with it as it is."""
+    if node.record.kind is Kind.loop:
+        return value in node.operands[node.attrs["carries"] :]
+    return node.record.kind in (Kind.matmul, Kind.indirect)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from neuroncore.targets import Target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.fusion.array_view import ArrayView, apply_view, array_view_of, view_of
 from nkigen_lite.fusion.budget import Context, Fit, fit, has_reduction, is_line, surely_fits
-from nkigen_lite.fusion.constant_tables import Table, row_of, table_of
+from nkigen_lite.fusion.constant_tables import Table, reads_in_hbm, row_of, table_of
 from nkigen_lite.fusion.iteration_domain import (
     Axes,
     IterationDomain,
@@ -32,13 +32,6 @@ _NARROW = (bfloat16, float16)
 _IN_HBM = (Kind.layout, Kind.indirect, Kind.loop)
 MORE_ROWS = 16
 """Times that an array is repeated beyond which what converts it costs next to nothing."""
-
-
-def _reads_numbers(node: Node, value: str) -> bool:
-    """Whether the node takes a number as an array in HBM; a loop may begin with it as it is."""
-    if node.record.kind is Kind.loop:
-        return value in node.operands[node.attrs["carries"] :]
-    return node.record.kind in (Kind.matmul, Kind.indirect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +225,7 @@ class Planner:
             self.plan.tables[node.name] = table_of(node)
             return
         self.plan.numbers[node.name] = float(uniform)
-        if any(_reads_numbers(user, node.name) for user in self.used[node.name]):
+        if any(reads_in_hbm(user, node.name) for user in self.used[node.name]):
             self.plan.tables[node.name] = row_of(node)
 
     def ready_of(self, node: Node) -> int:
