@@ -198,3 +198,18 @@ def test_what_is_read_after_the_write_is_not_written_in_place():
 
     assert kernel(mine, t).tobytes() == both(expected, t).tobytes()
     assert mine.tobytes() == expected.tobytes()
+
+
+def test_nothing_is_taken_from_an_axis_without_elements(agree):
+    empty, places = np.zeros((3, 0), np.float32), np.zeros((3, 0), np.int32)
+
+    agree(lambda x, i: np.take_along_axis(x, i, -1), empty, places)
+    agree(lambda x, i: np.take(x, i, -1), empty, places[0])
+
+
+def test_a_gather_of_more_columns_than_a_group_has_a_latency():
+    def latency_us(columns):
+        x, i = np.zeros((9, columns), np.float32), np.zeros((9, columns), np.int32)
+        return compile(lambda x, i: np.take_along_axis(x, i, -1), x, i).stats.predicted_us
+
+    assert latency_us(513) > 0

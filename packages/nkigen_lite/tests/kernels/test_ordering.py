@@ -154,3 +154,10 @@ def test_many_random_orders(seed, bitwise):
 @pytest.mark.parametrize("axis", [-1, 0, None])
 def test_one_number_is_in_order(agree, axis):
     agree(lambda x: np.argsort(x, axis), np.array(2, np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint32, np.int16])
+@pytest.mark.parametrize("function", [np.sort, np.argsort])
+def test_an_axis_without_elements_is_in_order(agree, function, dtype):
+    agree(function, np.zeros((3, 0), dtype))
+    agree(lambda x: function(x, 0), np.zeros((3, 0), dtype))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -174,8 +175,11 @@ def nc_n_gather(c: Call) -> Callable[..., None]:
 
 
 def _n_work(c: Call) -> list[MicroOp]:
-    """ceil(F / 512) groups of instructions [NKI: nc_n_gather]; their cost is not published: N."""
-    return one_pass(c, c.dst.free) * ceil(c.dst.free / 512)
+    """ceil(F / 512) groups of instructions [NKI: nc_n_gather] behind each other; their cost is not
+    published: N each."""
+    (group,) = one_pass(c, min(c.dst.free, 512))
+    assert isinstance(group, Pass)
+    return [replace(group, interval=group.interval * ceil(c.dst.free / 512))]
 
 
 NC_N_GATHER = Instruction(

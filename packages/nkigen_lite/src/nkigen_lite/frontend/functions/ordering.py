@@ -132,10 +132,12 @@ def sort(
 ) -> Array:
     """`np.sort`: every kind of it gives the same values."""
     rows, along = _along(a, axis, order)
-    if not _is_exact(a):
-        return np.moveaxis(np.take_along_axis(rows, _argsort_rows(rows), -1), -1, along)
-    made: Array = _emit("sort", _in_float32(rows)) if rows.size else rows
-    return np.moveaxis(made.astype(a.dtype), -1, along)
+    made = rows
+    if rows.size and _is_exact(a):
+        made = _emit("sort", _in_float32(rows)).astype(a.dtype)
+    elif rows.size:
+        made = np.take_along_axis(rows, _argsort_rows(rows), -1)
+    return np.moveaxis(made, -1, along)
 
 
 @implements("argsort")
@@ -152,6 +154,8 @@ def argsort(
 def _argsort_rows(rows: Array) -> Array:
     """32-bit integers by their low bits, then by their high bits: each step keeps the order of
     equal ones."""
+    if not rows.size:
+        return np.zeros_like(rows, np.int64)
     if _is_exact(rows):
         return _argsort_of_floats(_in_float32(rows))
     first = _argsort_of_floats(_in_float32(rows & 0xFFFF))
@@ -160,8 +164,6 @@ def _argsort_rows(rows: Array) -> Array:
 
 
 def _argsort_of_floats(rows: Array) -> Array:
-    if not rows.size:
-        return np.zeros_like(rows, np.int64)
     width = rows.shape[-1]
     return _emit("topk_places", _ranked(-rows, width, True), k=width)
 

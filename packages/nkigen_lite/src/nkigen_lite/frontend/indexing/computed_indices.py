@@ -62,10 +62,10 @@ def places_of(index: Array, n: int, mode: str = "raise") -> Array:
     """The index as whole numbers from 0 to n - 1: in float32, which engines compute in, where that
     is exact."""
     check_index(index)
-    if not n:
+    if not n and index.size:
         raise IndexRangeError("an axis without elements has no places", got=str(index.spec))
     is_exact = n <= _EXACT and mode != "wrap"
-    return _WITHIN[mode](_as(index, float32 if is_exact else int32), n)
+    return _WITHIN[mode](_as(index, float32 if is_exact else int32), max(n, 1))
 
 
 def _as(index: Array, dtype: DType) -> Array:
