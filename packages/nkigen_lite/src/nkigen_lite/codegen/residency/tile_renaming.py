@@ -197,10 +197,10 @@ def _with_operands(statement: Statement, moved: dict[tuple[int, str], Access]) -
 
 def _is_all(access: Access, buffer: Buffer) -> bool:
     """Whether the access is to every element of a tile, in order."""
-    whole = access.size == buffer.size and access.shape[0] == buffer.shape[0]
-    return buffer.space is MemorySpace.sbuf and whole and access.offset == Affine() and (
-        _is_dense(access)
-    )  # fmt: skip
+    if buffer.space is not MemorySpace.sbuf or access.size != buffer.size:
+        return False
+    same_rows = access.shape[0] == buffer.shape[0]
+    return same_rows and access.offset == Affine() and _is_dense(access)
 
 
 def _is_dense(access: Access) -> bool:
