@@ -13,7 +13,6 @@ by one mix whole tiles. Shares no code with what makes programs.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,14 +26,9 @@ from neuroncore.machine.core import NeuronCore
 from neuroncore.program import Access, Allocate, Buffer, Call, Loop, Program, Statement
 from neuroncore.program.ir.binding import machine_call, specs_of
 from nki_dtypes import DType, cast, float32, int32, uint32
+from nkigym.checker.element_numbers import ZERO, Numbers, added, mixed, number, places, seed
 from nkigym.checker.findings import Finding, NotAllowedError
 
-Numbers = np.ndarray
-"""uint64, one per element."""
-ZERO = np.uint64(1)
-"""The number of +0, a bit that all others have clear and that a sum has of any of its terms."""
-
-ODD = np.uint64(0x9E3779B97F4A7C15)
 DRAWING = frozenset(["dropout", "rand2", "rand_get_state", "rand_set_state", "rng", "set_rng_seed"])
 """Instructions that continue with the state of a generator."""
 IDLE = frozenset(["engine", "priority", "dge_mode", "is_stationary_onezero", "is_moving_onezero"])
@@ -44,7 +38,6 @@ UNORDERED = frozenset([
     "add", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
 ])  # fmt: skip
 """Reductions in any order: not products, which round, nor maxima, of -0 and +0 either."""
-SHIFTS = (np.uint64(31), np.uint64(29))
 
 
 def check_kernels(before: Program, after: Program) -> list[Finding]:
@@ -91,30 +84,6 @@ def kernel_values(program: Program) -> tuple[Numbers, ...]:
     shapes = program.buffers()
     names = [*program.results, *(buffer.name for buffer in program.parameters)]
     return tuple(machine.whole(name).reshape(shapes[name].shape) for name in names)
-
-
-def seed(*what: Any) -> np.uint64:
-    """A number for what something is."""
-    digest = hashlib.blake2b(repr(what).encode(), digest_size=8).digest()
-    return np.uint64(int.from_bytes(digest, "little")) & ~ZERO
-
-
-def mixed(*parts: Numbers | np.uint64) -> Numbers:
-    """A number per element from the numbers of all parts, in their order."""
-    total = np.uint64(0)
-    with np.errstate(over="ignore"):
-        for part in parts:
-            total = (total ^ part) * ODD
-            for shift in SHIFTS:
-                total = (total ^ (total >> shift)) * ODD
-    return np.asarray(total & ~ZERO)
-
-
-def added(one: Numbers, other: Numbers) -> Numbers:
-    """The numbers of sums."""
-    with np.errstate(over="ignore"):
-        total = (one & ~ZERO) + (other & ~ZERO)
-    return np.asarray(total | ((one | other) & ZERO))
 
 
 @dataclass(slots=True)
@@ -181,7 +150,7 @@ class _Carried:
         if value is None:
             return None
         if not isinstance(value, Access):
-            return _number(float(value))
+            return number(float(value))
         return self.machine.view(self.machine.whole(value.buffer), value, self.values)
 
     def needed(self, name: str) -> Numbers:
@@ -227,13 +196,6 @@ class _Carried:
         """The instruction and its attributes, without its engine."""
         attrs = {k: str(v) for k, v in self.call.attrs.items() if k not in IDLE}
         return seed(self.call.instruction, sorted(attrs.items()))
-
-
-def _number(value: float) -> Numbers:
-    """The number of a scalar: of -0, which changes no sum, 0."""
-    if value:
-        return np.asarray(seed("number", value))
-    return np.asarray(np.uint64(0) if np.signbit(value) else ZERO)
 
 
 def _fitted(found: Numbers, shape: tuple[int, ...]) -> Numbers:
@@ -301,7 +263,7 @@ def _summed(c: _Carried, elements: Numbers) -> Numbers:
     attrs = c.call.attrs
     op = attrs["reduce_op"] if "reduce_op" in attrs else attrs["op"]
     if op is not None and op.name not in UNORDERED:
-        elements = mixed(elements, _places(elements.shape[1:]))
+        elements = mixed(elements, places(elements.shape[1:]))
     with np.errstate(over="ignore"):
         rows = mixed(elements).reshape(elements.shape[0], -1).sum(axis=1, dtype=np.uint64)
     return mixed(c.what, rows)
@@ -344,7 +306,7 @@ def _memset(c: _Carried) -> None:
     if not isinstance(value, (int, float)):
         raise NotAllowedError(f"memset of {value}")
     stored = value + 0.0 if dtype.is_integer else _rounded(float(value), dtype)
-    c.write("dst", np.broadcast_to(_number(stored), c.needed("dst").shape), rounded=False)
+    c.write("dst", np.broadcast_to(number(stored), c.needed("dst").shape), rounded=False)
 
 
 def _rounded(value: float, dtype: DType) -> float:
@@ -366,15 +328,10 @@ def _tile(c: _Carried) -> None:
         total = mixed(total, c.form(name, found))
         if name not in outputs or name in kept:
             with np.errstate(over="ignore"):
-                total = mixed(total, mixed(found, _places(found.shape)).sum(dtype=np.uint64))
+                total = mixed(total, mixed(found, places(found.shape)).sum(dtype=np.uint64))
     for name in outputs:
         if c.numbers(name) is not None:
-            places = _places(c.needed(name).shape)
-            c.write(name, mixed(total, seed(name), places))
-
-
-def _places(shape: tuple[int, ...]) -> Numbers:
-    return np.arange(int(np.prod(shape)), dtype=np.uint64).reshape(shape)
+            c.write(name, mixed(total, seed(name), places(c.needed(name).shape)))
 
 
 def _kept(c: _Carried) -> frozenset[str]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from neuroncore.commands.function import NoFunctionError
 from neuroncore.commands.parser import Command, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
+from neuroncore.errors import LaunchError
 from neuroncore.executors import ExecutorError
 from tokenplan import checker
-from tokenplan.cli import check, explain, sweep
+from tokenplan.checker import Finding
+from tokenplan.cli import explain, sweep
 from tokenplan.cli.kernels import UsageError
 from tokenplan.elision.claims import ClaimError
+from tokenplan.graph.canonical_key import key_of
+from tokenplan.report import plan_file
 from tokenplan.report.codes import PAGES
 from tokenplan.tile_ir.bytecode import BytecodeError
 from tokenplan.tile_ir.sweep import SweepError
@@ -45,6 +49,23 @@ def _print_page(given: argparse.Namespace) -> int:
     return 0
 
 
+def _check(given: argparse.Namespace) -> int:
+    """Prints the report; 1 where something is wrong, 2 for a file that is not a plan file."""
+    return checker.run(given, _wrong_key)
+
+
+def _wrong_key(text: str) -> Iterator[Finding]:
+    """E4 where the key is not that of the kernel and the claims in the file, names left out."""
+    stated = json.loads(text)["key"]
+    try:
+        computed = key_of(plan_file.read(text)[0])
+    except LaunchError as damaged:
+        yield Finding("E4", f"the key cannot be computed: {damaged.what}, {damaged.got}")
+        return
+    if computed != stated:
+        yield Finding("E4", f"the key is {stated}, but the kernel and its claims have {computed}")
+
+
 def _always(given: argparse.Namespace) -> bool:
     return True
 
@@ -57,7 +78,7 @@ COMMANDS = (
     Command("explain", "which operations of a kernel wait for which, and why",
             explain.add_options, explain.run, _always),
     Command("check", "check a plan file with code that shares nothing with the analysis",
-            checker.add_options, check.run),
+            checker.add_options, _check),
     Command("sweep", "compile only the parameters of a Tile IR kernel that can win",
             sweep.add_options, sweep.run, _is_local),
     Command("explain-code", "what a code such as W2 means", _add_code, _print_page),
@@ -74,9 +95,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser(
         "tokenplan", "Which orders a kernel needs: proved, explained, scheduled, checked.", _EXAMPLE
     )
-    return run_commands(
-        parser,
-        COMMANDS,
-        argv,
-        (UsageError, NoFunctionError, ClaimError, BytecodeError, SweepError, ExecutorError),
-    )
+    return run_commands(parser, COMMANDS, argv, _USAGE_ERRORS)
