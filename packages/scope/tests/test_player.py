@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ from neuroncore.machine.core import NeuronCore
 from neuroncore.program import Program, parse_program
 from neuroncore.targets import TARGETS
 from neuroncore.timeline import (
+    Candidate,
     Timeline,
     constants,
     estimate,
@@ -31,12 +33,13 @@ from neuroncore.timeline.playing.state import State
 from neuroncore.work import charging
 from nki_scope import Reporter
 from nki_scope.document import Columns
-from nki_scope.sections import replay_section
+from nki_scope.sections import ReplaySections, instances_of
 
 CHANGES = {
     "DMA_START": 0.5, "DMA_BANDWIDTH": 2, "DMA_GAP": 0, "DMA_DESCRIPTOR": 3, "SEMAPHORE": 7,
     "DMA_QUEUE_FLOOR": 0.25, "TENSOR_LATENCY": 2, "SCALAR_LATENCY": 0, "WARM_UP": 0.5,
     "ACT_TABLE_LOAD": 2, "DMA_ISSUE": 1.7, "DMA_STAGGER": 0.1, "LOAD_LATENCY": 2,
+    "REORDER_HORIZON": 0.1,
 }  # fmt: skip
 
 
@@ -60,9 +63,9 @@ class Page(Columns):
         return [int(v) for v in values]
 
 
-def table_of(program: Program) -> dict[str, Any]:
-    timeline = estimate(program, verified=True, skip_periods=False, mode="as_written")
-    return replay_section(timeline, Page())
+def table_of(program: Program, mode: str = "as_written") -> dict[str, Any]:
+    timeline = estimate(program, verified=True, skip_periods=False, mode=mode)
+    return ReplaySections(timeline, Page()).of(timeline)[0]
 
 
 def change(program: Program, **changes: Any) -> dict[str, Any]:
@@ -74,7 +77,7 @@ def change(program: Program, **changes: Any) -> dict[str, Any]:
 PLAY = """((replay, model, change) => {
     const p = nkiScope.play(replay, model, change), list = (of) =>
         Object.fromEntries(Object.entries(of).map(([name, column]) => [name, [...column]]));
-    return {...p, bars: list(p.bars), path: list(p.path)};
+    return {end: p.end, perNs: p.perNs, lanes: p.lanes, bars: list(p.bars), path: list(p.path)};
 })"""
 
 
@@ -108,6 +111,8 @@ def shown(timeline: Timeline) -> dict[str, Any]:
             "end": [ticks(b.end_ns) for b in timeline.bars],
             "cause": [-1 if b.waited_for is None else b.waited_for for b in timeline.bars],
             "why": [table["causes"].index(b.why) for b in timeline.bars],
+            "bytes": [b.hbm_bytes for b in timeline.bars],
+            "instance": instances_of(timeline),
         },
         "lanes": {
             name: {"busy": use.busy_ns, "stalls": use.stalls}
@@ -133,31 +138,31 @@ def cases(seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         )
 
 
-QUICK = 12
+QUICK = 6
 
 
+@pytest.mark.parametrize("mode", ["as_written", "device"])
+@pytest.mark.parametrize("nki", ["0.1", "0.6"])
 @pytest.mark.parametrize(
     "seeds",
     [range(QUICK), pytest.param(range(QUICK, 300), marks=pytest.mark.thorough)],
-    ids=["12 programs", "288 programs"],
+    ids=["6 programs", "294 programs"],
 )
-def test_programs_are_played_to_the_tick(player, seeds):
+def test_programs_are_played_to_the_tick(player, seeds, nki, mode):
     for seed in seeds:
-        program = random_program(seed, TARGETS_BY_SEED[seed % 3])
-        table = table_of(program)
+        program = replace(random_program(seed, TARGETS_BY_SEED[seed % 3]), nki=nki)
+        table = table_of(program, mode)
         for changes, arguments in cases(seed):
             target = changes.get("target", program.target)
-            if "reason" in table["works"][target]:
+            if "reason" in table["candidates"][target]:
                 continue
-            expected = estimate(
-                program, mode="as_written", verified=True, skip_periods=False, **arguments
-            )
+            expected = estimate(program, mode=mode, verified=True, skip_periods=False, **arguments)
             assert played(player, table, program, **changes) == shown(expected), (seed, changes)
 
 
 def played(player, table, program, **changes) -> dict[str, Any]:
     found = player(table, change(program, **changes))
-    del found["bars"]["site"]
+    del found["bars"]["site"], found["bars"]["call"]
     return found
 
 
@@ -185,9 +190,9 @@ def test_fewer_queues_are_played_to_the_tick(player, queues):
 def test_a_dma_on_another_queue_is_played_to_the_tick(player):
     for seed in range(6):
         program = random_program(seed, "trn2")
-        works = replay(program).works["trn2"]
-        assert not isinstance(works, str)
-        sites = [n for n, work in enumerate(works) if work["kind"] == 4]
+        (candidate,) = replay(program).candidates["trn2"]
+        assert isinstance(candidate, Candidate)
+        sites = [n for n, work in enumerate(candidate.works) if work["kind"] == 4]
         chosen = {sites[0]: 3, sites[-1]: 3}
         count = iter(range(len(sites)))
         number = iter(sites)
@@ -199,12 +204,42 @@ def test_a_dma_on_another_queue_is_played_to_the_tick(player):
         assert found == shown(estimated(program, _queue=queue)), seed
 
 
+@pytest.mark.parametrize("factor", [0, 0.3, 4])
+def test_an_instruction_of_another_cost_is_played_to_the_tick(player, factor):
+    for seed in range(4):
+        program = random_program(seed, "trn2")
+        table = table_of(program)
+        for chosen in (0, *Random(seed).sample(range(len(table["tables"][0]["calls"])), 3)):
+
+            def step(self: Compiler, site: Any, demand: Any, chosen: int = chosen) -> Any:
+                if site.number != chosen:
+                    return Compiler._step(self, site, demand)
+                site.work = [scaled(op, factor) for op in site.work]
+                clock, plain = self.state.clock, self.state.clock.transfer
+                clock.transfer = lambda op: longer(*plain(op), factor)
+                made = Compiler._step(self, site, demand)
+                clock.transfer = plain
+                return made
+
+            found = played(player, table, program, costs={chosen: factor})
+            assert found == shown(estimated(program, _step=step)), (seed, chosen)
+
+
+def scaled(op: Any, factor: float) -> Any:
+    """The micro-op with its interval times the factor; a transfer has none."""
+    return replace(op, interval=factor * op.interval) if hasattr(op, "interval") else op
+
+
+def longer(engines: int, length: int, factor: float) -> tuple[int, int]:
+    return engines, max(1, round(factor * length))
+
+
 def test_several_copies_of_a_buffer_are_played_to_the_tick(player):
     changed = 0
     for seed in range(30):
         program = random_program(seed, "trn2")
         table = table_of(program)
-        for name in table["rotatable"][:1]:
+        for name in table["tables"][0]["rotatable"][:1]:
 
             def track(self: Compiler, buffer: Any, name=name) -> Any:
                 self.copies = {name: 2}

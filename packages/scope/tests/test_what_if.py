@@ -148,6 +148,36 @@ DRAG = """(canvas => {
 })(%s)"""
 
 
+def test_a_kernel_as_its_toolchain_makes_it_is_played(page_of, browser, data_of):
+    file = page_of(DOUBLE, "double", np.ones((128, 512), np.float32), mode="device")
+    program = nki_runtime.program_of(
+        runpy.run_path(str(file.with_name("kernels.py")))["double"], ((128, 512), np.float32)
+    )
+    shown_at(browser, file)
+    slow = constants().but("DMA_START", "trn2", 20_000)
+
+    assert report(browser).startswith(f"{estimate(program).total_ns / 1e3:.2f} µs")
+    assert microseconds(estimate(program, constants=slow)) in enter(browser, "DMA_START", "20000")
+    press(browser, "Reset")
+    assert microseconds(estimate(program, "trn3")) in enter(browser, "target", "trn3")
+    press(browser, "Reset")
+    select_a_transfer(browser)
+    assert "takes the queue that is free first" in browser.run(f"{VIEW}.innerText")
+    assert ": +" in enter(browser, "Time-of-the-selected-instruction-times", "30")
+    assert "takes 30 times as long" in browser.run(f"{VIEW}.innerText")
+    assert browser.problems == []
+
+
+def select_a_transfer(browser) -> None:
+    """Select the first bar of the first queue, by keys."""
+    browser.run(f"{VIEW}.querySelector('canvas').focus()")
+    for _ in range(60):
+        browser.press("ArrowDown")
+        if "transfer on" in browser.run(f"{VIEW}.innerText"):
+            return
+        browser.press("c")
+
+
 def test_what_the_page_does_not_play_is_disabled_with_the_reason(page_of, browser):
     file, _ = double(page_of)
     shown_at(browser, file)

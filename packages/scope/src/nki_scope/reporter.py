@@ -21,13 +21,14 @@ from neuroncore.timeline import Timeline, estimate, rules
 from nki_runtime.trace import LaunchRecorder
 from nki_scope.document import Columns, Sources, html_page
 from nki_scope.sections import (
+    ReplaySections,
     Snapshots,
     advice_section,
+    constants_of,
     instances_of,
     kernel_section,
     memory_section,
     migration_section,
-    replay_section,
     what_if_section,
 )
 
@@ -170,23 +171,30 @@ class Reporter:
 
     def _kernels(self, timeline: Timeline) -> Iterator[dict[str, Any]]:
         """The kernel as its toolchain makes it, and as written, which the page can play again."""
+        replays = ReplaySections(timeline, self._columns)
         if timeline.mode == AS_WRITTEN:
-            yield self._kernel(timeline, timeline)
+            yield self._kernel(timeline, timeline, replays)
             return
         is_long = bool(timeline.repeats)
-        written = estimate(timeline.source, mode=AS_WRITTEN, verified=True, skip_periods=is_long)
-        yield self._kernel(timeline, written)
-        yield self._kernel(written, written)
+        written = estimate(
+            timeline.source, mode=AS_WRITTEN, verified=True, skip_periods=is_long,
+            constants=constants_of(timeline),
+        )  # fmt: skip
+        yield self._kernel(timeline, written, replays)
+        yield self._kernel(written, written, replays)
 
-    def _kernel(self, timeline: Timeline, written: Timeline) -> dict[str, Any]:
+    def _kernel(
+        self, timeline: Timeline, written: Timeline, replays: ReplaySections
+    ) -> dict[str, Any]:
         instances, columns = instances_of(timeline), self._columns
+        replay, calls = replays.of(timeline)
         results = self.watcher.results.get(id(timeline.source))
         return {
-            **kernel_section(timeline, instances, columns, self._sources),
+            **kernel_section(timeline, calls, instances, columns, self._sources),
             "memory": memory_section(timeline, instances, columns),
             "tensors": results.section(columns) if results else None,
             "whatIf": what_if_section(timeline),
-            "replay": replay_section(timeline, columns),
+            "replay": replay,
             "advice": advice_section(timeline, written, self._sources),
         }
 

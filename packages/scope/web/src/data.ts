@@ -19,16 +19,18 @@ export interface Result { step: number; tensor: string; shape: number[]; dtype: 
 export interface Tensors<T> { left: Record<string, number>; levels: number; pictures: T; results: Result[] }
 export interface Advice { title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
 export interface WhatIf { kind: string; name: string; to: string; totalNs?: number; reason?: string }
-/** What neuroncore.timeline.replay gives: who touches which bytes, in program order. */
-export interface Replay<T = Int32Array> {
-  works: Record<string, { each: Work[]; of: T } | { reason: string }>;
+/** What neuroncore.timeline.replay gives: the candidates of a toolchain by target; the fastest counts. */
+export interface Replay<T = Int32Array> { tables: Table<T>[]; candidates: Record<string, Candidate<T>[] | { reason: string }>; values: Record<string, Record<string, number>> }
+export interface Candidate<T = Int32Array> { table: number; works: { each: Work[]; of: T }; reorders: boolean; copies: Record<string, number>[] }
+/** Which instruction accesses which bytes, in program order. */
+export interface Table<T = Int32Array> {
   /** Instruction after instruction its site and the regions that it reads, writes, adds to. */
   executed: T;
   made: { before: T; track: T };
   tracks: string[]; track: T; rotatable: string[];
   overlaps: { first: T; second: T };
-  /** By site, its call. */
-  calls: T;
+  /** By site, its call and the HBM bytes that it moves. */
+  calls: T; bytes: T;
 }
 export interface Work {
   lane: number; kind: number; reads: number; writes: number; adds: number;
@@ -70,8 +72,9 @@ export function parse(data: Uint8Array): Document {
   collect(document, refs);
   const starts: number[] = [];
   let at = first + size;
-  for (const ref of refs.sort((a, b) => a.column - b.column)) { starts[ref.column] = at; at += 4 * ref.length; }
-  return fill(document, (ref) => column(data, starts[ref.column]!, ref.length)) as Document;
+  for (const ref of refs.sort((a, b) => a.column - b.column)) if (starts[ref.column] === undefined) { starts[ref.column] = at; at += 4 * ref.length; }
+  const read = new Map<number, Int32Array>();
+  return fill(document, ({ column: n, length }) => read.get(n) ?? read.set(n, column(data, starts[n]!, length)).get(n)!) as Document;
 }
 
 const isRef = (value: any): value is Ref => value !== null && typeof value === "object" && "column" in value && "length" in value && Object.keys(value).length === 2;

@@ -12,6 +12,9 @@ export class Gaps {
   private readonly starts: number[] = [];
   private readonly ends: number[] = [];
   busy = 0;
+  get isEmpty(): boolean { return !this.ends.length; }
+  /** When the last interval ends. */
+  get end(): number { return this.ends.at(-1) ?? 0; }
 
   /** Takes `length` ticks in one piece, as early as possible from `ready` on; its start. */
   reserve(ready: number, length: number): number {
@@ -26,6 +29,17 @@ export class Gaps {
     }
     this.append(begin, begin + length);
     return begin;
+  }
+
+  /** Takes `length` ticks from `start` on, behind everything that is taken. */
+  follow(start: number, length: number): void { this.busy += length; this.append(start, start + length); }
+
+  /** Takes `length` free ticks between what is taken: where that ended before (-1: nowhere), began behind. */
+  insertAt(start: number, length: number): [before: number, behind: number] {
+    const at = bisectRight(this.ends, start), found: [number, number] = [at ? this.ends[at - 1]! : -1, this.starts[at]!];
+    this.busy += length;
+    this.insert(at, start, start + length);
+    return found;
   }
 
   /** Where `reserve` would begin; nothing is taken. */

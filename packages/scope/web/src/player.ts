@@ -1,10 +1,11 @@
 // Plays a program again, in program order, as neuroncore.timeline does: to the tick.
 // Names, numbers and constants come from `Model`, the table that Python wrote into the page.
-import type { Model, Replay, Work } from "./data.ts";
+import type { Candidate, Model, Replay, Table, Work } from "./data.ts";
 import { Gaps, commonRoom } from "./gaps.ts";
+import { Lane, LooseLane } from "./lanes.ts";
 import { type Ready, Regions } from "./regions.ts";
 
-/** What is other than in the kernel as it was written. */
+/** What is other than in the kernel as its toolchain makes it. Calls go by their numbers in the kernel. */
 export interface Change {
   target: string;
   /** Constants that are not those of the target. */
@@ -12,15 +13,19 @@ export interface Change {
   queues: number | null;
   /** Buffer → how many copies of it are used in turn. */
   copies: Record<string, number>;
-  /** Pairs of sites: the first does not wait for the second. */
+  /** Pairs of calls: the first does not wait for the second. */
   cuts: [number, number][];
-  /** Site → its DMA queue. */
+  /** Call → its DMA queue. Where transfers take any queue it changes nothing. */
   queueOf: Record<number, number>;
+  /** Call → what its time on its engine, or on the DMA engines, is multiplied by. */
+  costs?: Record<number, number>;
 }
 export interface LaneUse { busy: number; stalls: Record<string, number> }
 export interface Played {
   perNs: number; end: number;
-  bars: Record<"site" | "lane" | "kind" | "start" | "busy" | "end" | "cause" | "why", Int32Array>;
+  /** Which candidate of the target was the fastest. */
+  candidate: Candidate;
+  bars: Record<"site" | "lane" | "kind" | "start" | "busy" | "end" | "cause" | "why" | "call" | "instance" | "bytes", Int32Array>;
   lanes: Record<string, LaneUse>;
   path: { bar: Int32Array; ticks: Int32Array };
 }
@@ -30,11 +35,12 @@ const [LANE, RESOURCE] = [2, 3], [WEIGHTS, MULTIPLY, PASS, TABLE, TRANSFER] = [0
 /** To the nearest whole number, halves to the even one, as Python rounds. */
 const round = (x: number): number => { const up = Math.round(x); return x % 1 === 0.5 && up % 2 ? up - 1 : up; };
 
-interface Lane { number: number; free: number; last: number; busy: number; end: number; stalls: Map<number, number> }
 type Site = Work & { number: number; own: Lane; step: (site: Site, at: number) => void; intervals: number[]; gaps: Gaps[]; unit: Gaps | null; length: number; share: number; gap: number; tail: number; begin: number };
 
 class Player {
-  private readonly bars: number[][] = [[], [], [], [], [], [], [], []];
+  private readonly bars: number[][] = [[], [], [], [], [], [], [], [], []];
+  private instruction = 0;
+  private readonly replay: Table;
   private readonly lanes: Lane[];
   private readonly perNs: number;
   private readonly perCycle: number[];
@@ -49,13 +55,14 @@ class Player {
   private readonly weights: Ready = { time: 0, bar: -1, why: LANE };
   private readonly ready: Ready = { time: 0, bar: -1, why: LANE };
   private readonly semaphore: number;
-  private weightsFree = 0; private multiplyStart = 0; private table: string | null = null;
+  private weightsFree = 0; private multiplyStart = 0; private table: string | null = null; private tableThere = 0; private tableBar = -1;
   private since: number; private warmBusy = 0; private cold = false;
   private readonly window: number;
 
-  constructor(private readonly replay: Replay, private readonly model: Model, private readonly change: Change) {
+  constructor(of: Replay, private readonly candidate: Candidate, private readonly model: Model, private readonly change: Change) {
     const target = model.targets[change.target]!, ghz = target.machine.clock_ghz;
-    this.values = { ...target.values, ...change.values };
+    this.replay = of.tables[candidate.table]!;
+    this.values = { ...target.values, ...of.values[change.target], ...change.values };
     this.machine = target.machine;
     this.perNs = 2 * ghz.tensor!;
     this.perCycle = model.lanes.map((lane) => round(this.perNs / ghz[lane]!));
@@ -64,11 +71,12 @@ class Player {
     this.semaphore = this.ticks("SEMAPHORE");
     this.window = this.ticks("WARM_UP");
     this.since = -this.window;
-    const queues = change.queues ?? target.machine.dma_queues;
-    this.lanes = Array.from({ length: this.firstQueue + queues }, (_, number) => ({ number, free: 0, last: -1, busy: 0, end: 0, stalls: new Map() }));
-    const copies = new Map(Object.entries(change.copies).map(([name, n]) => [replay.tracks.indexOf(name), n]));
-    const width = replay.calls.length, cuts = new Set(change.cuts.map(([site, other]) => site * width + other)), sites = this.bars[0]!;
-    this.regions = new Regions(replay, copies, cuts.size ? (site, bar) => bar >= 0 && cuts.has(site * width + sites[bar]!) : null);
+    const queues = change.queues ?? target.machine.dma_queues, horizon = this.ticks("REORDER_HORIZON");
+    this.lanes = Array.from({ length: this.firstQueue + queues }, (_, number) => candidate.reorders && number < this.firstQueue ? new LooseLane(number, horizon) : new Lane(number));
+    const { tracks, calls } = this.replay, copies = new Map<number, number>(), sites = this.bars[0]!;
+    for (const [name, n] of Object.entries(copiesOf(candidate, queues, change))) if (tracks.includes(name)) copies.set(tracks.indexOf(name), n);
+    const key = (call: number, other: number) => 2 ** 26 * call + other, cuts = new Set(change.cuts.map(([call, other]) => key(call, other)));
+    this.regions = new Regions(this.replay, copies, cuts.size ? (site, bar) => bar >= 0 && cuts.has(key(calls[site]!, calls[sites[bar]!]!)) : null);
   }
 
   private ns(time: number): number { return round(time * this.perNs); }
@@ -77,28 +85,27 @@ class Player {
 
   /** The sites, ready to be played. */
   private sites(): Site[] {
-    const works = this.replay.works[this.change.target];
-    if (!works || "reason" in works) throw new Error(works ? works.reason : `no table for ${this.change.target}`);
+    const { works, reorders } = this.candidate, [pass, matmul] = reorders ? [this.loosePass, this.looseMatmul] : [this.pass, this.matmul];
     let transfers = 0;
     return Array.from(works.of, (of, number) => {
       const work = works.each[of]!, site = { ...work, number, gaps: [], intervals: [], unit: null, length: 0, share: 0, gap: 0, tail: 0, begin: 0 } as unknown as Site;
       if (work.kind === TRANSFER) return this.transfer(site, transfers++);
       site.own = this.lanes[work.lane]!;
-      site.step = work.kind === PASS ? this.pass : this.matmul;
-      if (work.kind === PASS) site.intervals = [this.cycles(work.lane, work.interval!)];
-      else site.intervals = work.passes!.flat().map((cycles) => this.cycles(work.lane, cycles));
+      site.step = work.kind === PASS ? pass : matmul;
+      site.intervals = (work.kind === PASS ? [work.interval!] : work.passes!.flat()).map((cycles) => this.cycles(work.lane, cycles * this.factor(number)));
       site.gaps = (work.ports ?? []).map((name) => this.ports.get(name) ?? this.ports.set(name, new Gaps()).get(name)!);
       return site;
     });
   }
+  private factor(site: number): number { return this.change.costs?.[this.replay.calls[site]!] ?? 1; }
   private transfer(site: Site, number: number): Site {
     const { values, machine } = this, queues = this.lanes.length - this.firstQueue;
-    const queue = (this.change.queueOf[site.number] ?? number) % queues, unit = site.generators![queue % 2];
+    const queue = this.candidate.reorders ? 0 : (this.change.queueOf[this.replay.calls[site.number]!] ?? number) % queues, unit = site.generators![queue % 2];
     site.own = this.lanes[this.firstQueue + queue]!;
     site.unit = unit ? this.generators[unit]! : null;
     const engines = Math.min(machine.dma_engines, Math.ceil(site.partitions! / this.model.partitionsPerDmaEngine), site.descriptors!) || 1;
     const each = Math.max(site.run! / values.DMA_BANDWIDTH! + values.DMA_DESCRIPTOR!, values.DMA_DESCRIPTOR_MIN!);
-    site.length = Math.max(1, this.ns(site.descriptors! / engines * each));
+    site.length = Math.max(1, round(Math.max(1, this.ns(site.descriptors! / engines * each)) * this.factor(site.number)));
     const idle = this.ticks("DMA_GAP") * engines / machine.dma_engines;
     site.share = Math.max(1, round(site.length * engines / machine.dma_engines + idle));
     site.gap = round(idle);
@@ -110,8 +117,8 @@ class Player {
 
   play(): Played {
     const { executed, made } = this.replay, sites = this.sites();
-    for (let at = 0, count = 0, m = 0; at < executed.length; count++) {
-      for (; m < made.before.length && made.before[m]! <= count; m++) this.regions.made(made.track[m]!);
+    for (let at = 0, m = 0; at < executed.length; this.instruction++) {
+      for (; m < made.before.length && made.before[m]! <= this.instruction; m++) this.regions.made(made.track[m]!);
       const site = sites[executed[at]!]!;
       site.step.call(this, site, at + 1);
       at += 1 + site.reads + site.writes + site.adds;
@@ -120,14 +127,16 @@ class Player {
   }
 
   private add(site: number, lane: number, kind: number, start: number, free: number, end: number, cause: number, why: number): number {
-    const [sites, lanes, kinds, starts, busy, ends, causes, whys] = this.bars as [number[], number[], number[], number[], number[], number[], number[], number[]];
-    sites.push(site); lanes.push(lane); kinds.push(kind); starts.push(start); busy.push(free - start); ends.push(end); causes.push(cause); whys.push(why);
+    const [sites, lanes, kinds, starts, busy, ends, causes, whys, instances] = this.bars as [number[], number[], number[], number[], number[], number[], number[], number[], number[]];
+    sites.push(site); lanes.push(lane); kinds.push(kind); starts.push(start); busy.push(free - start); ends.push(end); causes.push(cause); whys.push(why); instances.push(this.instruction);
     return sites.length - 1;
   }
+  /** The cause of a wait and the lane that was waited for, as one number. */
+  private reason(cause: number, why: number): number {
+    return 16 * why + 1 + (why === RESOURCE || cause < 0 ? -1 : Math.min(this.bars[1]![cause]!, this.firstQueue));
+  }
   private stall(lane: Lane, start: number, cause: number, why: number): void {
-    if (lane.last < 0 || start <= lane.free) return;
-    const who = why === RESOURCE || cause < 0 ? -1 : Math.min(this.bars[1]![cause]!, this.firstQueue), key = 16 * why + who + 1;
-    lane.stalls.set(key, (lane.stalls.get(key) ?? 0) + start - lane.free);
+    if (lane.last >= 0 && start > lane.free) lane.stall(this.reason(cause, why), start - lane.free);
   }
 
   private pass(site: Site, at: number): void {
@@ -150,10 +159,11 @@ class Player {
   private loadTable(site: Site): void {
     const { ready } = this, lane = site.own, loading = this.cycles(lane.number, this.values.ACT_TABLE_LOAD!);
     const waits = ready.time > lane.free, start = waits ? ready.time : lane.free;
-    const [cause, why] = waits ? [ready.bar, ready.why] : [lane.last, LANE];
-    this.stall(lane, start, cause, why);
-    lane.last = this.add(site.number, lane.number, TABLE, start, start + loading, start + loading, cause, why);
-    lane.free = start + loading; lane.busy += loading;
+    const [cause, why] = waits ? [ready.bar, ready.why] : [lane.last, LANE], free = start + loading;
+    if (!(lane instanceof LooseLane)) this.stall(lane, start, cause, why);
+    const bar = this.add(site.number, lane.number, TABLE, start, free, free, cause, why);
+    if (lane instanceof LooseLane) lane.occupy(start, loading, bar, this.reason(cause, why));
+    lane.last = this.tableBar = bar; lane.free = this.tableThere = free; lane.busy += loading;
     this.table = site.table!;
   }
 
@@ -196,8 +206,9 @@ class Player {
   }
 
   private dma(site: Site, at: number): void {
-    const { ready, regions } = this, lane = site.own, until = at + site.reads + site.writes + site.adds;
-    regions.look(ready, site.number, lane.number, at, until, site.reads, site.adds);
+    const { ready, regions } = this, { reorders } = this.candidate, until = at + site.reads + site.writes + site.adds;
+    const lane = reorders ? this.freeQueue() : site.own, own = reorders ? this.firstQueue : lane.number;
+    regions.look(ready, site.number, own, at, until, site.reads, site.adds, reorders ? 0 : -1);
     let [trigger, cause, why] = [lane.free, lane.last, LANE];
     if (ready.time > trigger) { trigger = ready.time; cause = ready.bar; why = ready.why; }
     if (site.unit) {
@@ -210,13 +221,60 @@ class Player {
     const bar = this.add(site.number, lane.number, TRANSFER, trigger, end, complete, cause, why);
     lane.free = trigger + this.ticks("DMA_QUEUE_FLOOR"); lane.last = bar; lane.busy += site.length;
     lane.end = Math.max(lane.end, complete);
-    regions.done(lane.number, at, until, site.reads, complete + this.ticks("DMA_TO_CONSUMER"), bar);
+    regions.done(own, at, until, site.reads, complete + this.ticks("DMA_TO_CONSUMER"), bar);
+  }
+  /** The queue that is free first; of several the one whose last transfer is the earliest. */
+  private freeQueue(): Lane {
+    let best = this.lanes[this.firstQueue]!;
+    for (let n = this.firstQueue + 1; n < this.lanes.length; n++) {
+      const lane = this.lanes[n]!;
+      if (lane.free < best.free || (lane.free === best.free && lane.last < best.last)) best = lane;
+    }
+    return best;
+  }
+
+  // As the compiler reorders: in the first gap of the engine behind the operands.
+  private loosePass(site: Site, at: number): void {
+    const { ready, regions } = this, lane = site.own as LooseLane, until = at + site.reads + site.writes + site.adds, interval = site.intervals[0]!, latency = this.latency[lane.number]!;
+    regions.look(ready, site.number, lane.number, at, until, site.reads, site.adds, latency + this.semaphore);
+    if (site.table !== null) {
+      if (site.table !== this.table) this.loadTable(site);
+      if (this.tableThere > ready.time) { ready.time = this.tableThere; ready.bar = this.tableBar; ready.why = LANE; }
+    }
+    const [alone, start] = lane.room(ready.time, interval, site.gaps);
+    let [behind, by] = [ready.bar, ready.why];
+    if (alone !== ready.time) { behind = lane.before(alone); by = LANE; }
+    if (start > alone) by = RESOURCE;
+    for (const port of site.gaps) port.reserve(start, interval);
+    const free = start + interval, end = free + latency, reason = this.reason(behind, by);
+    const bar = this.add(site.number, lane.number, PASS, start, free, end, behind, by);
+    lane.occupy(start, interval, bar, reason);
+    lane.last = bar; lane.end = Math.max(lane.end, end); lane.busy += interval;
+    regions.done(lane.number, at, until, site.reads, end + this.semaphore, bar);
+  }
+  private looseMatmul(site: Site, at: number): void {
+    const { ready, regions } = this, lane = site.own as LooseLane, until = at + site.reads + site.writes + site.adds, latency = this.latency[lane.number]!;
+    regions.look(ready, site.number, lane.number, at, until, site.reads, site.adds, latency + this.semaphore);
+    let [from, behind, by, end] = [ready.time, ready.bar, ready.why, 0];
+    for (let n = 0; n < site.intervals.length; n += 2) {
+      const interval = this.warm(Math.max(from, lane.free), Math.max(site.intervals[n]!, site.intervals[n + 1]!));
+      const [start] = lane.room(from, interval, []);
+      if (start !== from) { behind = lane.before(start); by = LANE; }
+      const free = start + interval, reason = this.reason(behind, by);
+      end = free + latency;
+      const bar = this.add(site.number, lane.number, MULTIPLY, start, free, end, behind, by);
+      lane.occupy(start, interval, bar, reason);
+      from = free; behind = bar; by = LANE;
+      lane.busy += interval;
+    }
+    lane.last = behind; lane.end = Math.max(lane.end, end);
+    regions.done(lane.number, at, until, site.reads, end + this.semaphore, behind);
   }
 
   private result(): Played {
-    const [site, lane, kind, start, busy, end, cause, why] = this.bars.map((column) => Int32Array.from(column)) as [Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array];
-    const bars = { site, lane, kind, start, busy, end, cause, why };
-    return { perNs: this.perNs, end: Math.max(...this.lanes.map((l) => l.end)), bars, lanes: this.uses(), path: criticalPath(bars) };
+    const [site, lane, kind, start, busy, end, cause, why, instance] = this.bars.map((column) => Int32Array.from(column)) as [Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array];
+    const bars = { site, lane, kind, start, busy, end, cause, why, instance, call: site.map((n) => this.replay.calls[n]!), bytes: site.map((n) => this.replay.bytes[n]!) };
+    return { perNs: this.perNs, end: Math.max(...this.lanes.map((l) => l.end)), candidate: this.candidate, bars, lanes: this.uses(), path: criticalPath(bars) };
   }
   private uses(): Record<string, LaneUse> {
     const { model, perNs, firstQueue } = this, found: Record<string, LaneUse> = {}, all = new Map<number, number>();
@@ -232,7 +290,7 @@ class Player {
 }
 
 /** Back from the bar that ends last, each time to the bar that was waited for. */
-function criticalPath(bars: Played["bars"]): Played["path"] {
+function criticalPath(bars: Pick<Played["bars"], "start" | "end" | "cause">): Played["path"] {
   const path: [number, number][] = [];
   let bar = bars.end.reduce((best, end, n) => end > bars.end[best]! ? n : best, 0), until = bars.end[bar] ?? 0;
   if (!bars.end.length) bar = -1;
@@ -245,5 +303,12 @@ function criticalPath(bars: Played["bars"]): Played["path"] {
   return { bar: Int32Array.from(path, ([n]) => n), ticks: Int32Array.from(path, ([, ticks]) => ticks) };
 }
 
-/** The timeline of the changed kernel. Throws where it does not run on the target. */
-export const play = (replay: Replay, model: Model, change: Change): Played => new Player(replay, model, change).play();
+/** Buffer → its copies with so many DMA queues, as the toolchain has them and as `change` says. */
+export const copiesOf = (candidate: Candidate, queues: number, change: Pick<Change, "copies">): Record<string, number> => ({ ...candidate.copies[32 - Math.clz32(queues)], ...change.copies });
+
+/** The timeline of the changed kernel, as the fastest candidate gives it. Throws where it does not run on the target. */
+export function play(replay: Replay, model: Model, change: Change): Played {
+  const candidates = replay.candidates[change.target];
+  if (!candidates || "reason" in candidates) throw new Error(candidates ? candidates.reason : `no table for ${change.target}`);
+  return candidates.map((each) => new Player(replay, each, model, change).play()).reduce((best, other) => other.end < best.end ? other : best);
+}

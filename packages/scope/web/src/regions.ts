@@ -1,5 +1,5 @@
 // Who touched which bytes when, as neuroncore.timeline's regions: what an instruction waits for.
-import type { Replay } from "./data.ts";
+import type { Table } from "./data.ts";
 
 const [DATA, SPACE, LANE] = [0, 1, 2];
 
@@ -12,12 +12,14 @@ export class Regions {
   private readonly writer: Int32Array; private readonly reader: Int32Array; private readonly reader2: Int32Array;
   private readonly first: Int32Array; private readonly others: Int32Array;
   private readonly turns: Int32Array; private readonly count: Int32Array;
-  private readonly most: number;
+  /** By region, the place of its first copy. */
+  private readonly at: Int32Array;
+  private readonly rotates: boolean;
 
   /** `copies`: track → how many copies of it are used in turn. `cut`: whether a site ignores a bar. */
-  constructor(private readonly replay: Replay, copies: ReadonlyMap<number, number>, private readonly cut: ((site: number, bar: number) => boolean) | null) {
+  constructor(private readonly replay: Table, copies: ReadonlyMap<number, number>, private readonly cut: ((site: number, bar: number) => boolean) | null) {
     const num = replay.track.length, { first, second } = replay.overlaps;
-    this.most = Math.max(1, ...copies.values());
+    this.rotates = copies.size > 0;
     this.count = new Int32Array(replay.tracks.length).fill(1);
     copies.forEach((n, track) => { this.count[track] = n; });
     this.turns = new Int32Array(replay.tracks.length);
@@ -27,7 +29,10 @@ export class Regions {
     this.others = new Int32Array(2 * first.length);
     const at = this.first.slice();
     for (let i = 0; i < first.length; i++) { this.others[at[first[i]!]!++] = second[i]!; this.others[at[second[i]!]!++] = first[i]!; }
-    const size = num * this.most, bars = () => new Int32Array(size).fill(-1), times = () => new Float64Array(size);
+    this.at = new Int32Array(num);
+    let size = 0;
+    for (let region = 0; region < num; region++) { this.at[region] = size; size += this.count[replay.track[region]!]!; }
+    const bars = () => new Int32Array(size).fill(-1), times = () => new Float64Array(size);
     [this.written, this.read, this.read2] = [times(), times(), times()];
     [this.wlane, this.rlane, this.writer, this.reader, this.reader2] = [bars(), bars(), bars(), bars(), bars()];
   }
@@ -37,19 +42,22 @@ export class Regions {
 
   private slot(region: number): number { const track = this.replay.track[region]!; return this.turns[track]! % this.count[track]!; }
 
-  /** Looks at the regions executed[from..until), the first `reads` of which are read, the last `adds` added to. */
-  look(into: Ready, site: number, lane: number, from: number, until: number, reads: number, adds: number): void {
-    const { replay, most, first, others, written, read, cut } = this;
+  /**
+   * Looks at the regions executed[from..until), the first `reads` of which are read, the last `adds` added to.
+   * Before it writes, an instruction waits for its own lane until `lag` before that releases; -1: not at all.
+   */
+  look(into: Ready, site: number, lane: number, from: number, until: number, reads: number, adds: number, lag = -1): void {
+    const { replay, rotates, at, first, others, written, read, cut } = this;
     let ready = 0, bar = -1, why = LANE;
     for (let i = from; i < until; i++) {
-      const region = replay.executed[i]!, slot = most > 1 ? this.slot(region) : 0, cause = i >= until - adds ? DATA : SPACE;
+      const region = replay.executed[i]!, slot = rotates ? this.slot(region) : 0, isAdd = i >= until - adds, cause = isAdd ? DATA : SPACE;
       for (let n = first[region]! - 1; n < first[region + 1]!; n++) {
-        const one = (n < first[region]! ? region : others[n]!) * most + slot;
+        const one = at[n < first[region]! ? region : others[n]!]! + slot;
         if (i < from + reads) {
           const time = written[one]!, by = this.writer[one]!;
           if (time >= ready && (time > ready || by > bar) && !cut?.(site, by)) { ready = time; bar = by; why = DATA; }
         } else if (written[one]! >= ready || read[one]! >= ready) {
-          this.released(site, one, lane, cause);
+          this.released(site, one, lane, cause, isAdd ? -1 : lag);
           if (this.time >= ready && (this.time > ready || this.bar > bar)) { ready = this.time; bar = this.bar; why = this.why; }
         }
       }
@@ -59,13 +67,13 @@ export class Regions {
 
   private time = 0; private bar = -1; private why = 0;
   /** When an instruction on `lane` may write region `one`, the bar it waits for, and why. */
-  private released(site: number, one: number, lane: number, cause: number): void {
-    const { cut, rlane } = this;
-    this.time = this.wlane[one] === lane ? -1 : this.written[one]!;
+  private released(site: number, one: number, lane: number, cause: number, lag: number): void {
+    const { cut, rlane } = this, own = (time: number) => lag < 0 ? -1 : time - lag;
+    this.time = this.wlane[one] === lane ? own(this.written[one]!) : this.written[one]!;
     this.bar = this.writer[one]!; this.why = cause;
     if (cut?.(site, this.bar)) { this.time = this.bar = -1; }
     if (this.read[one]! <= 0) return;
-    if (rlane[one] === lane) { this.later(site, this.read2[one]!, this.reader2[one]!); this.later(site, -1, this.reader[one]!); }
+    if (rlane[one] === lane) { this.later(site, this.read2[one]!, this.reader2[one]!); this.later(site, own(this.read[one]!), this.reader[one]!); }
     else this.later(site, this.read[one]!, this.reader[one]!);
   }
   private later(site: number, time: number, bar: number): void {
@@ -74,9 +82,9 @@ export class Regions {
 
   /** The instruction releases the same regions at `release`. */
   done(lane: number, from: number, until: number, reads: number, release: number, bar: number): void {
-    const { replay, most } = this;
+    const { replay, rotates, at } = this;
     for (let i = from; i < until; i++) {
-      const region = replay.executed[i]!, one = region * most + (most > 1 ? this.slot(region) : 0);
+      const region = replay.executed[i]!, one = at[region]! + (rotates ? this.slot(region) : 0);
       if (i < from + reads) this.wasRead(one, lane, release, bar); else this.wasWritten(one, lane, release, bar);
     }
   }

@@ -2,13 +2,13 @@
 // What the page does not play was played by the model when the page was written.
 import type { Kernel, Model, Replay } from "./data.ts";
 import { el, percent, table, time } from "./dom.ts";
-import type { Selection } from "./model.ts";
-import { type Change, type Played, play } from "./player.ts";
+import { Selection } from "./model.ts";
+import { type Change, type Played, copiesOf, play } from "./player.ts";
 import { TimelineView } from "./timeline.ts";
 
 const HEADS: Record<string, string> = { target: "Another target", mode: "As the toolchain makes it, or as written", cost: "A cost that micro-ops are made of" };
 const REMOVABLE = ["data", "buffer"];
-const MOST_COPIES = 16;
+const MOST_COPIES = 64, MOST_FACTOR = 1000;
 
 export function whatIf(selection: Selection): HTMLElement {
   const { replay } = selection.now;
@@ -20,9 +20,12 @@ export function whatIf(selection: Selection): HTMLElement {
 class Experiment {
   readonly root: HTMLElement;
   private readonly kernel: Kernel;
-  private change!: Change;
-  private played!: Played;
+  private readonly first: Played;
   private readonly view: TimelineView;
+  /** That of the page, where the bars are numbered as in the kernel; elsewhere its line alone. */
+  private readonly own: Selection;
+  private change: Change;
+  private played: Played;
   private readonly result = el("p", { class: "details", "aria-live": "polite" });
   private readonly controls = el("div", {});
   private readonly bar = el("div", {});
@@ -30,33 +33,56 @@ class Experiment {
   constructor(private readonly selection: Selection, private readonly replay: Replay, private readonly model: Model) {
     this.kernel = selection.now;
     this.change = this.nothing();
-    this.played = play(replay, model, this.change);
-    this.view = new TimelineView(this.kernel, selection, () => this.cut());
-    this.root = el("div", {}, el("p", {}, "Change a cost, the queues, the copies of a buffer or the target, or drag the handle of a wait away: the kernel is played again."),
+    this.first = this.played = play(replay, model, this.change);
+    this.own = new Selection(selection.document);
+    this.own.kernel = selection.kernel;
+    this.view = new TimelineView(this.kernel, this.own, () => this.cut());
+    this.root = el("div", {}, el("p", {}, "Change a cost, the queues, the copies of a buffer or the target, select a bar to change its instruction, or drag the handle of a wait away: the kernel is played again."),
       this.controls, this.bar, this.result, this.view.root);
-    selection.follow(() => this.showBar());
+    this.follow();
+    this.own.follow(() => this.showBar());
     this.show();
   }
+  /** Both selections change together. */
+  private follow(): void {
+    let passing = false;
+    const pass = (from: Selection, to: Selection) => {
+      if (passing) return;
+      passing = true;
+      to.pickLine(from.key, this.isNumbered ? from.bar : -1);
+      passing = false;
+    };
+    this.selection.follow(() => pass(this.selection, this.own));
+    this.own.follow(() => pass(this.own, this.selection));
+    pass(this.selection, this.own);
+  }
+  /** Whether the bars are numbered as in the kernel. */
+  private get isNumbered(): boolean {
+    const [a, b] = [this.first, this.played];
+    return a.candidate.table === b.candidate.table && a.candidate.reorders === b.candidate.reorders && a.bars.lane.length === b.bars.lane.length;
+  }
 
-  private nothing(): Change { return { target: this.kernel.target, values: {}, queues: null, copies: {}, cuts: [], queueOf: {} }; }
+  private nothing(): Change { return { target: this.kernel.target, values: {}, queues: null, copies: {}, cuts: [], queueOf: {}, costs: {} }; }
   private get isChanged(): boolean { return JSON.stringify(this.change) !== JSON.stringify(this.nothing()); }
 
   private again(change: Partial<Change>): void {
+    const start = performance.now(), was = this.isNumbered;
     this.change = { ...this.change, ...change };
-    const start = performance.now();
     this.played = play(this.replay, this.model, this.change);
-    this.root.dataset.milliseconds = String(performance.now() - start);
+    if (was !== this.isNumbered) this.own.bar = -1;
     this.show();
+    this.root.dataset.milliseconds = String(performance.now() - start);
   }
   private show(): void {
     const { kernel, played } = this, now = played.end / played.perNs, by = now - kernel.totalNs;
-    this.view.replace({ ...kernel, target: this.change.target, perNs: played.perNs, totalNs: now, lanes: played.lanes, path: played.path, bars: { ...kernel.bars, ...played.bars } });
-    this.result.textContent = this.isChanged ? `${time(now)} instead of ${time(kernel.totalNs)}: ${by < 0 ? "−" : "+"}${time(Math.abs(by))} (${percent(Math.abs(by) / (kernel.totalNs || 1))}).` : `${time(now)}. Nothing is changed.`;
+    this.view.replace({ ...kernel, target: this.change.target, perNs: played.perNs, totalNs: now, lanes: played.lanes, path: played.path, bars: played.bars });
+    const order = this.isChanged && !played.candidate.reorders && this.first.candidate.reorders ? " The order as written is the fastest then." : "";
+    this.result.textContent = this.isChanged ? `${time(now)} instead of ${time(kernel.totalNs)}: ${by < 0 ? "−" : "+"}${time(Math.abs(by))} (${percent(Math.abs(by) / (kernel.totalNs || 1))}).${order}` : `${time(now)}. Nothing is changed.`;
     const open = this.controls.querySelector("details")?.open;
     const focused = document.activeElement?.id;
-    this.controls.replaceChildren(...[this.machine(), this.costs(open), this.cuts()].filter((part) => part !== null));
-    if (focused) this.controls.querySelector<HTMLElement>(`#${CSS.escape(focused)}`)?.focus();
+    this.controls.replaceChildren(...[this.machine(), this.costs(open), this.changes()].filter((part) => part !== null));
     this.showBar();
+    if (focused) this.root.querySelector<HTMLElement>(`#${CSS.escape(focused)}`)?.focus();
   }
 
   private number(label: string, value: number, act: (value: number) => void, more: Record<string, any> = {}): HTMLElement {
@@ -67,42 +93,54 @@ class Experiment {
     }, ...more }));
   }
   private machine(): HTMLElement {
-    const { replay, change, model, selection } = this, most = model.targets[change.target]!.machine.dma_queues;
-    const target = el("select", { id: "what-target", onchange: (e: Event) => this.again({ target: (e.target as HTMLSelectElement).value, values: {}, queues: null }) }, ...Object.entries(replay.works).map(([name, works]) =>
-      el("option", { value: name, selected: name === change.target, disabled: "reason" in works }, "reason" in works ? `${name} (${works.reason})` : name)));
-    const copies = (name: string) => this.number(`Copies of ${name}`, change.copies[name] ?? 1, (n) => this.again({ copies: { ...change.copies, [name]: n } }), { min: 1, max: MOST_COPIES });
-    return el("p", { class: "bar" }, el("span", {}, el("label", { for: "what-target" }, "Target "), target), this.number("DMA queues", change.queues ?? most, (queues) => this.again({ queues }), { min: 1, max: most }),
-      ...replay.rotatable.slice(0, 12).map(copies), el("button", { onclick: () => { this.change = this.nothing(); selection.pick(-1); this.again({}); } }, "Reset"),
-      replay.rotatable.length ? null : el("span", { class: "soft" }, "No buffer can have copies: none is allocated in a loop without a fixed address."));
+    const { replay, change, model, played } = this, most = model.targets[change.target]!.machine.dma_queues, queues = change.queues ?? most;
+    const target = el("select", { id: "what-target", onchange: (e: Event) => this.again({ target: (e.target as HTMLSelectElement).value, values: {}, queues: null }) }, ...Object.entries(replay.candidates).map(([name, found]) =>
+      el("option", { value: name, selected: name === change.target, disabled: "reason" in found }, "reason" in found ? `${name} (${found.reason})` : name)));
+    const now = copiesOf(played.candidate, queues, change), names = [...new Set([...replay.tables.flatMap((t) => t.rotatable), ...Object.keys(now)])];
+    const copies = (name: string) => this.number(`Copies of ${name}`, now[name] ?? 1, (n) => this.again({ copies: { ...change.copies, [name]: n } }), { min: 1, max: MOST_COPIES });
+    return el("p", { class: "bar" }, el("span", {}, el("label", { for: "what-target" }, "Target "), target), this.number("DMA queues", queues, (n) => this.again({ queues: n }), { min: 1, max: most }),
+      ...names.slice(0, 12).map(copies), el("button", { onclick: () => { this.change = this.nothing(); this.own.pick(-1); this.again({}); } }, "Reset"),
+      names.length ? null : el("span", { class: "soft" }, "No buffer can have copies: none is allocated in a loop without a fixed address."));
   }
   private costs(open = false): HTMLElement {
-    const { model, change } = this, own = model.targets[change.target]!.values;
-    const inputs = Object.entries(model.constants).filter(([name]) => name !== "LAUNCH" && name !== "REORDER_HORIZON").map(([name, { unit, work }]) => {
+    const { model, change } = this, own = { ...model.targets[change.target]!.values, ...this.replay.values[change.target] };
+    const unused = this.played.candidate.reorders ? ["LAUNCH", "LOAD_LATENCY"] : ["LAUNCH", "REORDER_HORIZON"];
+    const inputs = Object.entries(model.constants).filter(([name]) => !unused.includes(name)).map(([name, { unit, work }]) => {
       const divides = name === "DMA_BANDWIDTH";
       return work ? el("span", { class: "soft" }, `${name}: not played in the page (instructions are made of it; see below)`)
         : el("span", {}, this.number(name, change.values[name] ?? own[name]!, (value) => this.again({ values: { ...change.values, [name]: value } }), { min: divides ? 0.001 : 0, step: "any" }), ` ${unit}`);
     });
     return el("details", { open }, el("summary", {}, `Costs of ${change.target}`), el("div", { class: "bar" }, ...inputs));
   }
-  private cuts(): HTMLElement | null {
-    const name = (site: number) => { const call = this.kernel.calls[this.replay.calls[site]!]; return call ? call.name ?? call.instruction : "an instruction"; };
-    if (!this.change.cuts.length) return null;
-    return el("ul", {}, ...this.change.cuts.map(([site, other], n) => el("li", {}, `${name(site)} does not wait for ${name(other)}. `,
-      el("button", { onclick: () => this.again({ cuts: this.change.cuts.filter((_, i) => i !== n) }) }, "Restore"))));
+  private name(call: number): string { const found = this.kernel.calls[call]!; return `${found.name ?? found.instruction}${found.at ? ` of line ${found.at[1]}` : ""}`; }
+  /** The changes of single instructions, each with a button that takes it back. */
+  private changes(): HTMLElement | null {
+    const { cuts, costs, queueOf } = this.change, without = (of: Record<number, number>, call: string) => Object.fromEntries(Object.entries(of).filter(([key]) => key !== call));
+    const item = (text: string, change: () => Partial<Change>) => el("li", {}, `${text} `, el("button", { onclick: () => this.again(change()) }, "Restore"));
+    const items = [
+      ...cuts.map(([call, other], n) => item(`${this.name(call)} does not wait for ${this.name(other)}.`, () => ({ cuts: cuts.filter((_, i) => i !== n) }))),
+      ...Object.entries(costs!).map(([call, factor]) => item(`${this.name(+call)} takes ${factor} times as long.`, () => ({ costs: without(costs!, call) }))),
+      ...Object.entries(queueOf).map(([call, queue]) => item(`${this.name(+call)} is on DMA queue ${queue}.`, () => ({ queueOf: without(queueOf, call) }))),
+    ];
+    return items.length ? el("ul", { class: "changes" }, ...items) : null;
   }
 
   /** What can be changed about the selected bar. */
   private showBar(): void {
-    const { bars } = this.played, bar = this.selection.bar, why = bar < 0 ? "" : this.model.causes[bars.why[bar]!]!;
-    if (bar < 0 || bars.cause[bar]! < 0) { this.bar.replaceChildren(el("p", { class: "soft" }, "Select a bar of the timeline to change what it waits for.")); return; }
-    const site = bars.site[bar]!, lane = bars.lane[bar]! - this.model.lanes.length;
-    this.bar.replaceChildren(el("p", { class: "bar" }, REMOVABLE.includes(why) ? el("button", { onclick: () => this.cut() }, "Remove the wait of the selected bar") : el("span", { class: "soft" }, `The wait of the selected bar cannot be removed: it is for its ${why}, which takes one instruction at a time.`),
-      lane >= 0 ? this.number("Queue of the selected DMA", lane, (queue) => this.again({ queueOf: { ...this.change.queueOf, [site]: queue } }), { min: 0, max: (this.change.queues ?? this.model.targets[this.change.target]!.machine.dma_queues) - 1 }) : null));
+    const { played: { bars, candidate }, change, model } = this, bar = this.own.bar;
+    if (bar < 0) { this.bar.replaceChildren(el("p", { class: "soft" }, "Select a bar of the timeline to change its cost, its queue and what it waits for.")); return; }
+    const why = bars.cause[bar]! < 0 ? "" : model.causes[bars.why[bar]!]!, call = bars.call[bar]!, lane = bars.lane[bar]! - model.lanes.length;
+    const most = (change.queues ?? model.targets[change.target]!.machine.dma_queues) - 1;
+    const wait = !why ? "The selected bar waits for nothing." : REMOVABLE.includes(why) ? null : `The wait of the selected bar cannot be removed: it is for its ${why}, which takes one instruction at a time.`;
+    this.bar.replaceChildren(el("p", { class: "bar" }, wait === null ? el("button", { onclick: () => this.cut() }, "Remove the wait of the selected bar") : el("span", { class: "soft" }, wait),
+      this.number("Time of the selected instruction, times", change.costs![call] ?? 1, (factor) => this.again({ costs: { ...change.costs, [call]: factor } }), { min: 0, max: MOST_FACTOR, step: "any" }),
+      lane < 0 ? null : candidate.reorders ? el("span", { class: "soft" }, "Its queue cannot be chosen: in the order of the toolchain a DMA takes the queue that is free first.")
+        : this.number("Queue of the selected DMA", lane, (queue) => this.again({ queueOf: { ...change.queueOf, [call]: queue } }), { min: 0, max: most })));
   }
   private cut(): void {
-    const { bars } = this.played, bar = this.selection.bar, cause = bars.cause[bar]!;
-    if (bar < 0 || cause < 0 || !REMOVABLE.includes(this.model.causes[bars.why[bar]!]!)) return;
-    this.again({ cuts: [...this.change.cuts, [bars.site[bar]!, bars.site[cause]!]] });
+    const { bars } = this.played, bar = this.own.bar, cause = bar < 0 ? -1 : bars.cause[bar]!;
+    if (cause < 0 || !REMOVABLE.includes(this.model.causes[bars.why[bar]!]!)) return;
+    this.again({ cuts: [...this.change.cuts, [bars.call[bar]!, bars.call[cause]!]] });
   }
 }
 

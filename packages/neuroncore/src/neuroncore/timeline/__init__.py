@@ -10,13 +10,14 @@ from neuroncore.timeline.model.constants_file import constants_text, read_consta
 from neuroncore.timeline.profiles.comparison import Comparison, compare
 from neuroncore.timeline.profiles.refit import Refit, fit_constants, refit
 from neuroncore.timeline.profiles.rows import Profile, profile_of
-from neuroncore.timeline.replay import Replay, replay, rules
+from neuroncore.timeline.replay import Candidate, Replay, Table, replay, rules
 from neuroncore.timeline.results.timeline import Bar, CriticalPathStep, LaneUse, Timeline
 
 __all__ = [
     "CAUSES",
     "TRANSFORMATIONS",
     "Bar",
+    "Candidate",
     "Comparison",
     "Constants",
     "CriticalPathStep",
@@ -26,6 +27,7 @@ __all__ = [
     "Profile",
     "Refit",
     "Replay",
+    "Table",
     "Timeline",
     "Transformation",
     "compare",

@@ -137,12 +137,10 @@ def _played(
     """The timeline of a program that is in order, played now."""
     model, plays = _Model.of(program.target, values), []
     with charging(values), no_collection():
-        ways = [(program, _Way())]
-        if mode == DEVICE:
-            ways = _ways(transformed(program, model.core, applied), applied) + ways
         known: dict[int, Described] = {}
-        for each, how in ways:
-            if how.balances is False and plays and each is ways[0][0] and not plays[0][1].dealt:
+        found = candidates(program, model.core, applied)
+        for number, (each, how) in enumerate(found):
+            if number == 1 and len(found) == 3 and not plays[0][1].dealt:
                 continue  # it would be the same once more
             described = known.setdefault(id(each), Described(each, model.core, values))
             state = State(model.clock, model.queues, how.reorders)
@@ -158,7 +156,7 @@ def _played(
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class Freedoms:
     """Freedoms of a compiler: put instructions into gaps, deal out engines that were left open,
     give buffers of loops several places.
     """
@@ -168,19 +166,26 @@ class _Way:
     rotates: bool = False
 
 
-def _ways(program: Program, applied: tuple[Transformation, ...]) -> list[tuple[Program, _Way]]:
-    """The candidates that are played beside the kernel as written; the fastest counts."""
+def candidates(
+    program: Program, core: NeuronCore, applied: tuple[Transformation, ...]
+) -> list[tuple[Program, Freedoms]]:
+    """What is played of a program with these transformations; the fastest, the first of several,
+    is its timeline. The last one is the program as written.
+    """
+    if not applied:
+        return [(program, Freedoms())]
     names = {each.name for each in applied}
-    balances = "engine_shares" in names
-    way = _Way("scheduling" in names, balances, "slot_rotation" in names)
-    return [(program, way)] + [(program, replace(way, balances=False))] * balances
+    how = Freedoms("scheduling" in names, "engine_shares" in names, "slot_rotation" in names)
+    made = transformed(program, core, applied)
+    undealt = [(made, replace(how, balances=False))] * how.balances
+    return [(made, how), *undealt, (program, Freedoms())]
 
 
 def _play(
     program: Program,
     described: Described,
     state: State,
-    how: _Way = _Way(),
+    how: Freedoms = Freedoms(),
     skip_periods: bool = True,
     order: Order | None = None,
 ) -> Compiler:

@@ -7,7 +7,7 @@ and buffer counts are played without the program.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from neuroncore.errors import KernelError
@@ -17,12 +17,15 @@ from neuroncore.machine.garbage_collection import no_collection
 from neuroncore.program import Call, Program, check
 from neuroncore.program.verification.findings import raise_findings
 from neuroncore.targets import TARGETS
+from neuroncore.timeline.compilation.buffer_places import copies
 from neuroncore.timeline.compilation.call_demands import Demand, Described
 from neuroncore.timeline.compilation.compiler import Compiler
+from neuroncore.timeline.compilation.toolchain import Transformation
 from neuroncore.timeline.dependences.regions import Region
+from neuroncore.timeline.estimate import Freedoms, candidates
 from neuroncore.timeline.model.bars import CAUSES, KINDS, MULTIPLY, PASS, TRANSFER
 from neuroncore.timeline.model.clock import PARTITIONS_PER_DMA_ENGINE, Clock, latency_name
-from neuroncore.timeline.model.constants import constants, machine
+from neuroncore.timeline.model.constants import Constants, constants, machine
 from neuroncore.timeline.model.lanes import DMA, ENGINES, FIRST_QUEUE, SCALAR
 from neuroncore.timeline.periodicity.steady_state import loop_player
 from neuroncore.timeline.playing.sites import Site, Step
@@ -40,13 +43,12 @@ Work = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """One program, ready to be played in program order."""
+class Table:
+    """One program in program order."""
 
+    program: Program
     calls: list[Call]
     """By site."""
-    works: dict[str, list[Work] | str]
-    """Target → the work of each site, or why the program does not run there."""
     executed: list[tuple[int, ...]]
     """Each executed instruction: its site, then the regions that it reads, writes, adds to."""
     made: list[tuple[int, str]]
@@ -55,23 +57,48 @@ class Replay:
     """By region: the buffer, memory or register that it is in."""
     overlaps: list[tuple[int, int]]
     """Regions that share bytes, the lower number first."""
+    hbm_bytes: list[int]
+    """What each site moves to or from HBM."""
 
 
-def replay(program: Program) -> Replay:
-    """The table of `program`, which `check` has passed."""
-    compiler = _compiled(program)
-    compiler.run()
-    regions = compiler.numbers
-    works: dict[str, list[Work] | str] = {program.target: compiler.works}
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing that a toolchain may make of a program; the fastest of several is its timeline."""
+
+    table: int
+    """Which table of the replay has its instructions."""
+    works: list[Work]
+    """By site."""
+    reorders: bool
+    """Whether an instruction starts in the first gap of its engine, and a DMA on any queue."""
+    copies: list[dict[str, int]]
+    """Buffer → how many copies take turns, by the bit length of the number of DMA queues."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A program with the transformations of its toolchain, ready to be played."""
+
+    tables: list[Table]
+    candidates: dict[str, list[Candidate] | str]
+    """Target → what is played there, or why the program does not run there."""
+
+
+def replay(
+    program: Program,
+    applied: tuple[Transformation, ...] = (),
+    values: Constants | None = None,
+) -> Replay:
+    """The tables of `program`, which `check` has passed, with these transformations.
+
+    `values`: what micro-ops are made with; None are the constants of costs.json.
+    """
+    making = _Making(applied, values or constants())
+    found: dict[str, list[Candidate] | str] = {program.target: making.candidates(program)}
     for target in TARGETS:
         if target != program.target:
-            works[target] = _works(program, target)
-    overlaps = [(n, regions[o]) for r, n in regions.items() for o in r.others if n < regions[o]]
-    compiler.close()
-    return Replay(
-        [site.call for site in compiler.sites], works, compiler.state.bars, compiler.state.made,
-        compiler.names, overlaps,
-    )  # fmt: skip
+            found[target] = making.elsewhere(program, target)
+    return Replay(making.tables, found)
 
 
 def rules() -> dict[str, Any]:
@@ -88,30 +115,73 @@ def rules() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _works(program: Program, target: str) -> list[Work] | str:
-    places = {what: p for what, p in program.places.items() if what != "target"}
-    there = replace(program, target=target, places=places)
-    try:
-        check(there)
-        return _compiled(there).works
-    except KernelError as reason:
-        return " ".join(str(reason).split("\n")[1:2]).strip() or reason.what
+@dataclass(slots=True)
+class _Making:
+    """The tables of a replay, as far as they are made."""
+
+    applied: tuple[Transformation, ...]
+    values: Constants
+    tables: list[Table] = field(default_factory=list)
+
+    def elsewhere(self, program: Program, target: str) -> list[Candidate] | str:
+        """The candidates on another target, or why it does not run there."""
+        places = {what: p for what, p in program.places.items() if what != "target"}
+        there = replace(program, target=target, places=places)
+        try:
+            check(there)
+            return self.candidates(there)
+        except KernelError as reason:
+            return " ".join(str(reason).split("\n")[1:2]).strip() or reason.what
+
+    def candidates(self, program: Program) -> list[Candidate]:
+        """The candidates on the target of `program`."""
+        values, facts = self.values.at(program.target), machine(program.target)
+        found: list[Candidate] = []
+        with charging(values), no_collection():
+            core, clock = NeuronCore(program.target, watchers=()), Clock(facts, values)
+            for each, how in candidates(program, core, self.applied):
+                state = State(clock, int(facts["dma_queues"]), reorders=False)
+                described = Described(each, core, values)
+                compiler = _Recorder(each, described, state, how.balances, not self.applied)
+                candidate = Candidate(
+                    self._table(compiler), compiler.works, how.reorders, _copies(compiler, how)
+                )
+                compiler.close()
+                if candidate not in found:
+                    found.append(candidate)
+        return found
+
+    def _table(self, compiler: _Recorder) -> int:
+        """The number of the table of what was compiled."""
+        program = compiler.program
+        for number, table in enumerate(self.tables):
+            if table.program is program or table.program.body == program.body:
+                return number
+        compiler.run()
+        regions, sites = compiler.numbers, compiler.sites
+        overlaps = [(n, regions[o]) for r, n in regions.items() for o in r.others if n < regions[o]]
+        table = Table(
+            program, [site.call for site in sites], compiler.state.bars, compiler.state.made,
+            compiler.names, overlaps, [site.hbm_bytes for site in sites],
+        )  # fmt: skip
+        self.tables.append(table)
+        return len(self.tables) - 1
 
 
-def _compiled(program: Program) -> _Recorder:
-    values = constants().at(program.target)
-    facts = machine(program.target)
-    with charging(values), no_collection():
-        described = Described(program, NeuronCore(program.target, watchers=()), values)
-        state = State(Clock(facts, values), int(facts["dma_queues"]), reorders=False)
-        return _Recorder(program, described, state)
+def _copies(compiler: Compiler, how: Freedoms) -> list[dict[str, int]]:
+    bits = range(compiler.queues.bit_length() + 1) if how.rotates else ()
+    return [copies(compiler.program, compiler.core, (1 << n) - 1) for n in bits]
 
 
 class _Recorder(Compiler):
     """A compiler whose steps write down which regions they touch instead of being played."""
 
-    def __init__(self, program: Program, described: Described, state: State) -> None:
-        super().__init__(program, described, state)
+    def __init__(
+        self, program: Program, described: Described, state: State, balances: bool, in_order: bool
+    ) -> None:
+        super().__init__(program, described, state, balances)
+        if not in_order:
+            self.lonely = set()  # a lane may overtake itself, or write another copy
         self.numbers: dict[Region, int] = {}
         self.names: list[str] = []
         """By region: its track."""

@@ -4,17 +4,19 @@ from nki_scope.sections.advice import advice_section
 from nki_scope.sections.kernel import instances_of, kernel_section
 from nki_scope.sections.memory import memory_section
 from nki_scope.sections.migration import migration_section
-from nki_scope.sections.replay import replay_section
+from nki_scope.sections.own_constants import constants_of
+from nki_scope.sections.replay import ReplaySections
 from nki_scope.sections.tensors import Snapshots
 from nki_scope.sections.what_if import what_if_section
 
 __all__ = [
+    "ReplaySections",
     "Snapshots",
     "advice_section",
+    "constants_of",
     "instances_of",
     "kernel_section",
     "memory_section",
     "migration_section",
-    "replay_section",
     "what_if_section",
 ]

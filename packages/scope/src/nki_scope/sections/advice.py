@@ -28,8 +28,9 @@ from neuroncore.program import (
     map_accesses,
     walk,
 )
-from neuroncore.timeline import Bar, Timeline, constants, estimate
+from neuroncore.timeline import Bar, Timeline, estimate
 from nki_scope.document import Sources
+from nki_scope.sections.own_constants import constants_of
 
 SMALL_BYTES = 64 * 1024
 """Transfers of fewer bytes spend most of their time on fixed costs."""
@@ -60,7 +61,7 @@ class Change:
 
     def total_ns(self, timeline: Timeline) -> float:
         """The time of the changed program; infinite where it cannot be played."""
-        program, values = timeline.source, constants()
+        program, values = timeline.source, constants_of(timeline)
         for name in set(self.zeros) & values.values.keys():
             values = values.but(name, program.target, 0)
         try:

@@ -16,14 +16,20 @@ KINDS = ("load_stationary", "multiply_moving", "pass", "table_load", "transfer")
 
 
 def kernel_section(
-    timeline: Timeline, instances: Sequence[int], columns: Columns, sources: Sources
+    timeline: Timeline,
+    calls: Sequence[Call],
+    instances: Sequence[int],
+    columns: Columns,
+    sources: Sources,
 ) -> dict[str, Any]:
-    """The section of a page about a timeline; bars and lives go into columns, in ticks."""
+    """The section of a page about a timeline; bars and lives go into columns, in ticks.
+
+    `calls`: all that the page names, the ones of the timeline first.
+    """
     facts = machine(timeline.target)
     per_ns = ticks_per_ns(facts)
     bars = timeline.bars
-    calls = {id(bar.call): bar.call for bar in bars}
-    numbers = {key: number for number, key in enumerate(calls)}
+    numbers = {id(call): number for number, call in enumerate(calls)}
     path = timeline.critical_path()
     return {
         "name": timeline.program.name, "target": timeline.target, "mode": timeline.mode,
@@ -34,7 +40,7 @@ def kernel_section(
         "flops": timeline.flops, "numOps": timeline.num_ops, "bottleneck": timeline.bottleneck,
         "peaks": {"tflops": facts["peak_tflops"], "hbm": facts["hbm_gbps"]},
         "lanes": {n: {"busy": u.busy_ns, "stalls": u.stalls} for n, u in timeline.lanes.items()},
-        "calls": [_call(call, sources) for call in calls.values()],
+        "calls": [_call(call, sources) for call in calls],
         "kinds": KINDS, "causes": CAUSES, "laneNames": LANES,
         "repeats": timeline.repeats,
         "bars": _bars(bars, numbers, instances, per_ns, columns),

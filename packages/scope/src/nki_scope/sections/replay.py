@@ -3,48 +3,109 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from neuroncore.program import Allocate, Loop, Program, walk
-from neuroncore.timeline import Timeline, replay
+from neuroncore.program import Allocate, Call, Loop, Program, calls, walk
+from neuroncore.timeline import Candidate, Replay, Table, Timeline, replay
 from nki_scope.document import Columns
+from nki_scope.sections.own_constants import constants_of, own_values
 
 MOST_OVERLAPS = 2_000_000
 """Pairs of accesses that share bytes, beyond which a page does not play its kernel."""
+Section = dict[str, Any]
 
 
-def replay_section(timeline: Timeline, columns: Columns) -> dict[str, Any]:
-    """The table of the kernel, or the reason why its page does not play it."""
-    if timeline.repeats:
-        return {"reason": f"only some of its {timeline.num_ops} micro-ops are in the page"}
-    if timeline.mode != "as_written":
-        return {"reason": "its toolchain orders the instructions anew for every change"}
-    found = replay(timeline.program)
-    if len(found.overlaps) > MOST_OVERLAPS:
-        return {"reason": f"{len(found.overlaps)} pairs of its accesses share bytes, "
-                          f"more than {MOST_OVERLAPS}"}  # fmt: skip
-    tracks, track = _numbered(found.tracks)
-    numbers, _ = _numbered(id(bar.call) for bar in timeline.bars)
-    call = {key: number for number, key in enumerate(numbers)}
-    made = [(before, tracks.index(name)) for before, name in found.made if name in tracks]
+class ReplaySections:
+    """The tables of a kernel as its toolchain makes it and as written, or why there are none."""
+
+    def __init__(self, timeline: Timeline, columns: Columns) -> None:
+        self._columns = columns
+        self._found: Replay | None = None
+        self._reason, self._tables, self._candidates = "", [], {}
+        if timeline.repeats:
+            self._reason = f"only some of its {timeline.num_ops} micro-ops are in the page"
+            return
+        found = replay(timeline.source, timeline.assumed, constants_of(timeline))
+        overlaps = max(len(table.overlaps) for table in found.tables)
+        if overlaps > MOST_OVERLAPS:
+            self._reason = (
+                f"{overlaps} pairs of its accesses share bytes, more than {MOST_OVERLAPS}"
+            )
+            return
+        self._found = found
+        self._tables = [_table(table, columns) for table in found.tables]
+        self._candidates = {
+            target: {"reason": each} if isinstance(each, str) else _candidates(each, columns)
+            for target, each in found.candidates.items()
+        }
+
+    def of(self, timeline: Timeline) -> tuple[Section, list[Call]]:
+        """The section of the timeline, and its calls, with the ones of other candidates behind."""
+        own = list(calls(timeline.program.body))
+        if self._found is None:
+            return {"reason": self._reason}, own
+        found, numbers = _numbered_calls([own, *(table.calls for table in self._found.tables)])
+        candidates = self._candidates
+        if not timeline.assumed:  # the last candidate is the program as written
+            candidates = {t: c[-1:] if isinstance(c, list) else c for t, c in candidates.items()}
+        tables = [
+            {**table, "calls": self._columns.add(of)}
+            for table, of in zip(self._tables, numbers[1:], strict=True)
+        ]
+        values = {timeline.target: own_values(timeline)}
+        return {"tables": tables, "candidates": candidates, "values": values}, found
+
+
+def _table(table: Table, columns: Columns) -> Section:
+    tracks, track = _numbered(table.tracks)
+    numbers = {name: number for number, name in enumerate(tracks)}
+    made = [(before, numbers[name]) for before, name in table.made if name in numbers]
     return {
-        "works": {target: _works(works, columns) for target, works in found.works.items()},
-        "executed": columns.add(chain.from_iterable(found.executed)),
+        "executed": columns.add(chain.from_iterable(table.executed)),
         "made": _pairs(("before", "track"), made, columns),
-        "overlaps": _pairs(("first", "second"), sorted(found.overlaps), columns),
-        "tracks": tracks, "track": columns.add(track),
-        "rotatable": sorted(set(_in_loops(timeline.program)) & set(tracks)),
-        "calls": columns.add(call.get(id(each), -1) for each in found.calls),
+        "overlaps": _pairs(("first", "second"), sorted(table.overlaps), columns),
+        "tracks": tracks, "track": columns.add(track), "bytes": columns.add(table.hbm_bytes),
+        "rotatable": sorted(set(_in_loops(table.program)) & set(tracks)),
     }  # fmt: skip
 
 
-def _works(works: list[dict[str, Any]] | str, columns: Columns) -> dict[str, Any]:
-    if isinstance(works, str):
-        return {"reason": works}
+def _candidates(candidates: list[Candidate], columns: Columns) -> list[Section]:
+    return [
+        {
+            "table": each.table, "works": _works(each.works, columns),
+            "reorders": each.reorders, "copies": each.copies,
+        }
+        for each in candidates
+    ]  # fmt: skip
+
+
+def _works(works: list[dict[str, Any]], columns: Columns) -> Section:
     each, of = _numbered(json.dumps(work) for work in works)
     return {"each": [json.loads(str(work)) for work in each], "of": columns.add(of)}
+
+
+def _numbered_calls(forms: Iterable[Sequence[Call]]) -> tuple[list[Call], list[list[int]]]:
+    """The calls of several forms of one kernel, and by form the number of each of its calls.
+
+    Calls of one line and instruction share a number, the first with the first, and so on.
+    """
+    numbers: dict[Hashable, int] = {}
+    found: list[Call] = []
+    numbered: list[list[int]] = []
+    for form in forms:
+        count: Counter[Hashable] = Counter()
+        numbered.append([])
+        for call in form:
+            key = call.origin, call.instruction
+            number = numbers.setdefault((key, count[key]), len(found))
+            count[key] += 1
+            if number == len(found):
+                found.append(call)
+            numbered[-1].append(number)
+    return found, numbered
 
 
 def _numbered(values: Iterable[Hashable]) -> tuple[list[Any], list[int]]:
@@ -54,9 +115,7 @@ def _numbered(values: Iterable[Hashable]) -> tuple[list[Any], list[int]]:
     return list(numbers), of
 
 
-def _pairs(
-    names: tuple[str, str], pairs: list[tuple[int, int]], columns: Columns
-) -> dict[str, Any]:
+def _pairs(names: tuple[str, str], pairs: list[tuple[int, int]], columns: Columns) -> Section:
     """Two columns of these names."""
     return {name: columns.add(pair[n] for pair in pairs) for n, name in enumerate(names)}
 

@@ -7,18 +7,22 @@ from typing import Any
 
 from neuroncore.errors import KernelError
 from neuroncore.targets import TARGETS
-from neuroncore.timeline import Timeline, constants, estimate, rules
+from neuroncore.timeline import Timeline, estimate, rules
+from nki_scope.sections.own_constants import constants_of
 
 FACTORS = (0.0, 0.5, 2.0)
 MOST_PLAYED = 20_000
-"""Micro-ops of a kernel beyond which it is not played with other costs."""
+"""Micro-ops of a kernel beyond which its page alone plays it with changes."""
 
 
 def what_if_section(timeline: Timeline) -> list[dict[str, Any]]:
     """Changes with the total that the model gave for each, or the reason why it gave none.
 
-    The page plays changes of all other costs itself. Costs that change nothing are left out.
+    The page plays changes of targets and of all other costs itself. Costs that change nothing are
+    left out.
     """
+    if timeline.num_ops > MOST_PLAYED:
+        return []
     return [*_machines(timeline), *_costs(timeline)]
 
 
@@ -34,9 +38,8 @@ def _machines(timeline: Timeline) -> Iterator[dict[str, Any]]:
 
 
 def _costs(timeline: Timeline) -> Iterator[dict[str, Any]]:
-    if timeline.num_ops > MOST_PLAYED:
-        return
-    values, own = constants(), constants().at(timeline.target)
+    values = constants_of(timeline)
+    own = values.at(timeline.target)
     names = [name for name, constant in rules()["constants"].items() if constant["work"]]
     for name, value in ((name, own[name]) for name in names):
         for factor in FACTORS:
@@ -49,7 +52,9 @@ def _costs(timeline: Timeline) -> Iterator[dict[str, Any]]:
 def _played(timeline: Timeline, **changes: Any) -> dict[str, Any]:
     """The total with these arguments of estimate."""
     try:
-        arguments: dict[str, Any] = {"mode": timeline.mode, **changes}
+        arguments: dict[str, Any] = {
+            "mode": timeline.mode, "constants": constants_of(timeline), **changes
+        }  # fmt: skip
         return {"totalNs": estimate(timeline.source, **arguments).total_ns}
     except KernelError as reason:
         return {"reason": f"{type(reason).__name__}: {reason.what}"}
