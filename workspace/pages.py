@@ -96,6 +96,7 @@ REFERENCE = {
         f"{_BUILT}\n`nki-migrate explain NKI1101` prints one, "
         "`nki-migrate rules --output-format md` all of them.",
     ),
+    "coverage.md": (("workspace/nki_coverage.py",), ""),
     "traps.md": (
         ("workspace/traps_page.py",),
         "Kernels that give the expected values here, or in a simulator, and not on a device;\n"
@@ -103,20 +104,20 @@ REFERENCE = {
         "`python workspace/traps_page.py` prints all of them.",
     ),
 }
-"""Page of docs/ → the program that prints it, and what its index begins with."""
+"""Page of docs/ → the program that prints it, and what its index begins with, if it has one."""
 
 PAGES: dict[str, Render] = {
     "adding-an-instruction.md": new_files,
     "architecture.md": part("contracts", "workspace/architecture.py"),
     "checks.md": part("subset", "-m", "neuroncore.checks.subset"),
-    "coverage.md": printed("workspace/nki_coverage.py"),
+    "coverage.md": printed("workspace/nki_coverage.py", "--names"),
     "generator.md": part("array-api", "workspace/array_api.py"),
     "model.md": part("constants", "-m", "neuroncore.timeline"),
     "options.md": printed("workspace/nki_options.py"),
     "timeline.svg": printed("workspace/timeline_picture.py"),
     "tokenplan-codes.md": printed("-m", "tokenplan.report.codes"),
     "versions.md": printed("workspace/nki_versions.py"),
-    **{page: index(page) for page in REFERENCE},
+    **{page: index(page) for page, (_, head) in REFERENCE.items() if head},
 }
 """Page of docs/ → how it is generated."""
 

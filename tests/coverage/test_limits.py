@@ -6,7 +6,6 @@ import re
 from itertools import product
 
 import pytest
-from members import ROOT
 from nki_coverage import found_of, known_names, modelled, modules_of
 from nki_limits import (
     LOOSE,
@@ -17,6 +16,7 @@ from nki_limits import (
     number_checked,
     record_limits,
 )
+from pages import reference
 
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.isa.examples import example_call
@@ -24,7 +24,7 @@ from neuroncore.isa.unsupported import codes, function_rejections, is_told, reac
 from neuroncore.surface import VERSIONS, span, version_tuple
 from neuroncore.targets import TARGETS
 
-PAGE = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+PAGE = reference("coverage.md")
 MODULES = {version: modules_of(version) for version in VERSIONS}
 LIMITS = [
     pytest.param(record, limit, id=f"{record.name}-{number}")

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from members import ROOT
 from pages import reference
 
 import neuroncore.instructions as package
@@ -19,7 +18,7 @@ from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.isa.unsupported import code_rejections, common_rejections, is_told
 
 FOLDER = Path(package.__file__).parent
-COVERAGE = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+COVERAGE = reference("coverage.md")
 INSTRUCTIONS_PAGE = reference("instructions.md")
 OF_TEXTS = ("rule", "each")
 """They take the text after the condition, the error and the operand."""
