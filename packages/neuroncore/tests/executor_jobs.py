@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -37,7 +38,8 @@ def leave(payload, report):
 def wait_for_interrupt(payload, report):
     try:
         report("begun")
-        time.sleep(600)
+        for _ in range(6000):  # a Ray worker is interrupted between instructions of Python
+            time.sleep(0.1)
     except KeyboardInterrupt:
         return "interrupted"
 
@@ -71,11 +73,20 @@ def die_first(payload, report):
     return "ran again"
 
 
-def hang_with_child(payload, report):
-    """Starts a process that does not end, and writes its id to `payload`."""
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    Path(payload).write_text(f"{os.getpid()} {child.pid}")
+def hang_with_children(payload, report):
+    """Starts processes that do not end, one in a session of its own; writes ids to `payload`."""
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    children = [subprocess.Popen(command, start_new_session=new) for new in (False, True)]
+    ids = " ".join(map(str, [os.getpid(), *(child.pid for child in children)]))
+    Path(payload).with_suffix(".new").write_text(ids)
+    Path(payload).with_suffix(".new").rename(payload)
     time.sleep(600)
+
+
+def die_with_children(payload, report):
+    """The same, once; the worker ends by itself."""
+    threading.Timer(1.0, os.abort).start()
+    hang_with_children(payload, report)
 
 
 class Crafted:

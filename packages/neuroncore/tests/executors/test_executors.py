@@ -89,8 +89,15 @@ def test_a_job_that_leaves_has_failed_alone(executor, name):
     assert [e.key for e in only(events, Finished)] == ["b"]
 
 
-@pytest.mark.parametrize("make", [InProcess, lambda: pool(1)], ids=["inprocess", "pool"])
-def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(make):
+ALONE = {
+    "inprocess": InProcess, "pool": lambda: pool(1), "ray": lambda: ray_cluster("local", 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(name):
+    if name == "ray":
+        pytest.importorskip("ray")
     events = []
 
     def watch(event):
@@ -98,10 +105,11 @@ def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(make):
         if isinstance(event, Reported):
             os.kill(os.getpid(), signal.SIGINT)
 
-    with make() as executor, pytest.raises(KeyboardInterrupt):
+    with ALONE[name]() as executor:
         executor.submit(Job("a", JOBS + "wait_for_interrupt"))
         executor.submit(Job("b", JOBS + "square", 2))
-        executor.run(watch)
+        with pytest.raises(KeyboardInterrupt):
+            executor.run(watch)
 
     assert [e[:2] for e in only(events, Finished)] == [("a", "interrupted")]
     assert {e.key for e in events} == {"a"}
@@ -216,33 +224,55 @@ def _text(word):
     return pickle.SHORT_BINUNICODE + bytes([len(word)]) + word.encode()
 
 
-def test_a_pool_ends_with_all_that_its_jobs_have_started(tmp_path):
-    with pool(1) as executor:
-        executor.submit(Job("a", JOBS + "hang_with_child", str(tmp_path / "ids")))
-        executor.submit(Job("b", JOBS + "square", 2))
-        executor.limits = Limits(1.0)
-        executor.run(lambda event: None)
+@pytest.mark.parametrize(
+    ("executor", "job"),
+    [
+        ("pool", "hang_with_children"), ("pool", "die_with_children"),
+        ("ray", "hang_with_children"),
+    ],
+    indirect=["executor"], scope="module",
+)  # fmt: skip
+def test_a_worker_ends_with_all_that_its_job_has_started(executor, job, tmp_path, monkeypatch):
+    monkeypatch.setattr(executor, "limits", Limits(3.0))
+
+    events = events_of(executor, Job("a", JOBS + job, str(tmp_path / "ids")))
 
     ids = (tmp_path / "ids").read_text().split()
-    assert len(ids) == 2
+    assert len(ids) == 3 and len(only(events, Failed)) == 1
+    assert not [number for number in ids if is_running(number)]
+
+
+def test_a_driver_that_is_killed_ends_all_that_its_jobs_have_started(tmp_path):
+    driver = driver_of("hang_with_children", tmp_path / "ids")
+    driver.kill()
+    driver.wait()
+
+    ids = (tmp_path / "ids").read_text().split()
+    assert len(ids) == 3
     assert not [number for number in ids if is_running(number)]
 
 
 def test_a_worker_whose_job_blocks_threads_ends_with_its_driver(tmp_path):
-    driver = subprocess.Popen([
-        sys.executable, "-c",
-        "from neuroncore.executors import Job, pool\n"
-        "with pool(1) as executor:\n"
-        f"    executor.submit(Job('a', {JOBS + 'block_threads'!r}, {str(tmp_path / 'id')!r}))\n"
-        "    executor.run(print)",
-    ])  # fmt: skip
-    while not (tmp_path / "id").exists():
-        time.sleep(0.05)
+    driver = driver_of("block_threads", tmp_path / "id")
     time.sleep(0.2)
     driver.kill()
     driver.wait()
 
     assert not is_running((tmp_path / "id").read_text())
+
+
+def driver_of(job, file):
+    """A process whose pool runs a job, once that has written its file."""
+    driver = subprocess.Popen([
+        sys.executable, "-c",
+        "from neuroncore.executors import Job, pool\n"
+        "with pool(1) as executor:\n"
+        f"    executor.submit(Job('a', {JOBS + job!r}, {str(file)!r}))\n"
+        "    executor.run(print)",
+    ])  # fmt: skip
+    while not file.exists():
+        time.sleep(0.05)
+    return driver
 
 
 def is_running(number: str) -> bool:

@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _NO_NEW_PRIVILEGES, _DEATH_SIGNAL, _SUBREAPER = 38, 1, 36  # <linux/prctl.h>
@@ -50,6 +51,21 @@ def die_with_parent(parent: int) -> None:
     _libc().prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def ended_with_children(pid: int) -> int:
+    """The exit code of a child that this waits for, negative of a signal. What it has started ends
+    with it, which is this process's where it is a subreaper.
+    """
+    _, status = os.waitpid(pid, 0)
+    while True:
+        with suppress(OSError):
+            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return os.waitstatus_to_exitcode(status)
 
 
 def confine(

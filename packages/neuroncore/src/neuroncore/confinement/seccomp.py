@@ -10,6 +10,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import signal
 import socket
 import struct
 from collections.abc import Iterator, Sequence
@@ -268,7 +269,7 @@ class Supervisor:
         allowed = {
             "signal": first == 0 or self._has_started(first),
             "thread": bool(first & _CLONE_THREAD),
-            "parent": first != DEATH_SIGNAL,
+            "parent": first != DEATH_SIGNAL or arguments[1] == signal.SIGKILL,
             "limit": arguments[2] == 0,
         }
         return None if allowed.get(call.kind, False) else call.does

@@ -25,7 +25,13 @@ from math import inf
 from pathlib import Path
 
 from neuroncore.confinement.environment import limit_environment
-from neuroncore.confinement.process import confine, die_with_parent, set_limit, set_subreaper
+from neuroncore.confinement.process import (
+    confine,
+    die_with_parent,
+    ended_with_children,
+    set_limit,
+    set_subreaper,
+)
 from neuroncore.confinement.seccomp import Supervisor
 
 CONFINED = "NKI_CONFINED"
@@ -119,9 +125,7 @@ def _supervisor_exit_code(pid: int) -> int:
 
 def _final_code(pid: int) -> int:
     """Wait for a child and end what it has started."""
-    _, status = os.waitpid(pid, 0)
-    _end_children()
-    code = os.waitstatus_to_exitcode(status)
+    code = ended_with_children(pid)
     return code if code >= 0 else 128 - code
 
 
@@ -206,15 +210,3 @@ class _Supervision:
             sys.stderr.write(f"{self._command}: {line}\n")
         sys.stderr.flush()
         return code or int(bool(said))
-
-
-def _end_children() -> None:
-    """End what the child has started and not ended, which is this process's now."""
-    while True:
-        with suppress(OSError):
-            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-                os.kill(int(child), signal.SIGKILL)
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return

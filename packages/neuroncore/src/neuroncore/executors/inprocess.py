@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isinf
 from typing import Any, Self
@@ -43,10 +43,12 @@ class InProcess:
     def cancel(self, key: str) -> None:
         self._queue = deque(job for job in self._queue if job.key != key)
 
-    def run(self, watch: Watch) -> None:
+    def run(self, watch: Watch, idle: Callable[[], None] | None = None) -> None:
         with _interrupts() as seen:
             while self._queue:
                 watch(self._execute(self._queue.popleft(), watch))
+                if idle is not None:
+                    idle()
                 if seen:  # the job has ended in good order
                     raise Interrupted
 

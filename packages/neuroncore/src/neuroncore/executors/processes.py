@@ -1,4 +1,7 @@
-"""A pool of processes on this machine (`pool_worker`), each in a process group of its own."""
+"""A pool of processes on this machine (`pool_worker`), each in a process group of its own.
+
+A process that a job has started ends with the worker, on Linux also in a session of its own.
+"""
 
 from __future__ import annotations
 
@@ -79,10 +82,13 @@ class _Processes:
         return True
 
     def stop(self, worker: _Process) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(worker.process.pid, signal.SIGKILL)
+        assert worker.process.stdin is not None
+        worker.process.stdin.close()
         worker.connection.close()
-        worker.process.communicate()  # closes its stdin
+        _ending(worker.process)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.process.pid, signal.SIGKILL)  # what its supervisor has not ended
+        worker.process.wait()
         self._free.append(worker.variables)
 
     def receive(

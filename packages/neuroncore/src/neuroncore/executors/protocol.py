@@ -100,11 +100,12 @@ class Executor(Protocol):
         """Run it once a worker is free, in the order of submission."""
         ...
 
-    def run(self, watch: Watch) -> None:
+    def run(self, watch: Watch, idle: Callable[[], None] | None = None) -> None:
         """Call `watch` with each event as it comes, until every submitted job is finished, failed
-        or cancelled; `watch` may submit and cancel jobs. Ctrl-C drops jobs that wait and, except on
-        Ray, interrupts the ones that run, whose ends are events of the next seconds; it cancels
-        the ones that do not end.
+        or cancelled; `watch` may submit and cancel jobs. Ctrl-C drops jobs that wait and
+        interrupts the ones that run, whose ends are events of the next seconds; it cancels the
+        ones that do not end. `idle` is called between events, where jobs are in other processes
+        at least every second.
 
         Raises ExecutorLostError, WorkerVersionError, KeyboardInterrupt.
         """

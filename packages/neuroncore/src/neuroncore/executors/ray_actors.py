@@ -6,6 +6,7 @@ ports are on the loopback address, behind a token; its usage statistics are off.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import shutil
@@ -49,6 +50,8 @@ START_S = 90.0
 """How long a cluster may take to start, or to connect to."""
 CHECK_S = 1.0
 """How often that is tried during a run."""
+THREADS = 2
+"""Of a worker: a job is interrupted while it runs."""
 
 
 def ray_cluster(
@@ -170,7 +173,9 @@ class _Cluster:
 
     def start(self, number: int) -> _Actor:
         ray = self._ray
-        remote = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(RayWorker)
+        remote = ray.remote(
+            num_cpus=1, max_restarts=0, max_task_retries=0, max_concurrency=THREADS
+        )(RayWorker)  # fmt: skip
         actor = remote.remote(self._preload)
         return _Actor(actor, [actor.release.remote()])
 
@@ -208,7 +213,8 @@ class _Cluster:
         worker.pending[:] = [run.remote(job, Limits(num_bytes=limits.num_bytes))]
 
     def interrupt(self, worker: _Actor) -> bool:
-        return False
+        worker.actor.interrupt.remote()
+        return True
 
     def stop(self, worker: _Actor) -> None:
         self._ray.kill(worker.actor)
@@ -359,6 +365,7 @@ class RayWorker:
     """An actor: its release, and one job at a time as a stream of messages."""
 
     def __init__(self, preload: str) -> None:
+        self._job = 0
         if preload:
             import_module(preload)
 
@@ -376,8 +383,15 @@ class RayWorker:
             target=lambda: messages.put(execute(job, limits, report, "")), daemon=True
         )
         thread.start()
+        assert thread.ident is not None
+        self._job = thread.ident
         while True:
             message = messages.get()
             yield message
             if isinstance(message, (Finished, Failed)):
                 return
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the job's thread, at its next instruction of Python."""
+        thread, what = ctypes.c_ulong(self._job), ctypes.py_object(KeyboardInterrupt)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, what)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, Protocol, Self
@@ -32,8 +32,8 @@ START_LIMIT = 3
 """So many workers in a row may end before they are ready."""
 GRACE_S = 20.0
 """How long an interrupted job may take to end."""
-WAIT_S = 1.0
-"""How long a wait for messages is at most."""
+WAIT_S, IDLE_S = 1.0, 0.1
+"""How long a wait for messages is at most, without and with other work."""
 
 
 class Ready(NamedTuple):
@@ -134,12 +134,24 @@ class WorkerExecutor:
     @property
     def has_jobs(self) -> bool:
         """Whether a job waits or runs."""
-        return bool(self._queue) or any(worker.job for worker in self._workers)
+        return self.num_jobs > 0
 
-    def run(self, watch: Watch) -> None:
+    @property
+    def num_jobs(self) -> int:
+        """Jobs that wait or run."""
+        return len(self._queue) + self.num_running
+
+    @property
+    def num_running(self) -> int:
+        """Jobs that run."""
+        return sum(worker.job is not None for worker in self._workers)
+
+    def run(self, watch: Watch, idle: Callable[[], None] | None = None) -> None:
         try:
             while self.has_jobs:
-                self.step(watch, WAIT_S)
+                self.step(watch, WAIT_S if idle is None else IDLE_S)
+                if idle is not None:
+                    idle()
         except KeyboardInterrupt:
             self._end(watch)
             raise

@@ -73,6 +73,8 @@ class CompilePayload(NamedTuple):
     outputs: tuple[tuple[str, tuple[int, ...], np.dtype], ...]
     target: str
     versions: Mapping[str, str]
+    driver: int
+    """Its process, which removes what is unfinished."""
 
 
 class RunPayload(NamedTuple):
@@ -126,9 +128,11 @@ class Neuron:
             run.finish()
         self.hidden_s = run.hidden_s
 
-    def begin(self, watch: Callable[[Measurement], None], num_cores: int = 1) -> Run:
-        """Cases that are compiled and run as they are submitted, on so many cores at most."""
-        return _Run(self, watch, max(1, min(self._cores, num_cores)))
+    def begin(self, watch: Callable[[Measurement], None], num_cores: int | None = None) -> Run:
+        """Cases that are compiled and run as they are submitted, on so many cores at most (default:
+        as many as are compiled at a time).
+        """
+        return _Run(self, watch, max(1, min(self._cores, num_cores or self.jobs)))
 
     def payload(self, case: Case) -> CompilePayload:
         """The source for the installed version, in the folder of its content: programs that differ
@@ -143,8 +147,9 @@ class Neuron:
         content = json.dumps([source, self.target, self._versions], sort_keys=True)
         folder = self.artefacts / sha256(content.encode()).hexdigest()[:32]
         return CompilePayload(
-            folder, source, program.name, case.inputs, outputs, self.target, self._versions
-        )
+            folder, source, program.name, case.inputs, outputs, self.target, self._versions,
+            os.getpid(),
+        )  # fmt: skip
 
     def environments(self) -> list[dict[str, str]]:
         """One core for each process."""
@@ -238,7 +243,7 @@ class _Output(NamedTuple):
 
 def compile_kernel(payload: CompilePayload, report: Report) -> None:
     """Compile in a new folder, which takes its name by content once all of it is there."""
-    made = payload.folder.with_name(f"{payload.folder.name}.{os.getppid()}.{os.getpid()}")
+    made = payload.folder.with_name(f"{payload.folder.name}.{payload.driver}.{os.getpid()}")
     made.mkdir(parents=True)
     try:
         (made / "kernel.py").write_text(payload.source)
