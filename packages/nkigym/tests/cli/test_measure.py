@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from pathlib import Path
 from statistics import median
 
@@ -12,6 +13,10 @@ from nkigym import tune
 from nkigym.cli import main
 from nkigym.runners import Interpreter, Measurement
 from nkigym.store import Store
+
+
+SLOW_S = 1.0
+"""Of a compilation by the stand-in that is slow."""
 
 
 @pytest.fixture(scope="module")
@@ -156,8 +161,51 @@ def test_a_search_and_its_measurements_by_the_interpreter_are_one_report(capsys)
     assert {row["status"] for row in found["measured"]["results"]} == {"ok"}
 
 
-def test_a_runner_of_several_searches_is_rejected(capsys):
-    kernel = f"{tuning_kernels.__file__}:softmax"
+@pytest.mark.parametrize("runner", ["interpreter", "neuron"])
+def test_the_best_of_several_searches_is_measured_and_stored(
+    runner, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "fake_neuron"))
+    (tmp_path / "neuron0").touch()
+    store = str(tmp_path / "found.db")
 
-    assert main(["tune", kernel, "--runner", "interpreter", "--jobs", "2"]) != 0
-    assert "--runner measures one search" in capsys.readouterr().err
+    found = tuned_with(
+        capsys, "--runner", runner, "--jobs", "2", "--store", store,
+        "--devices", str(tmp_path), "--artefacts", str(tmp_path / "a"),
+    )  # fmt: skip
+
+    rows = found["measured"]["results"]
+    assert {row["status"] for row in rows} == {"ok"}
+    assert [row["key"] for row in rows].count("start") == 1
+    assert min(row["predicted_ns"] for row in rows) == found["report"]["best_ns"]
+    assert {row["key"] for row in stored(store)} == {row["key"] for row in rows}
+    assert {row["runner"] for row in stored(store)} == {runner}
+
+
+def stored(store):
+    with Store(store, create=False) as opened:
+        (problem,) = opened.problems()
+        (run,) = [run for run in opened.runs(problem.key) if "measurements" in run]
+    return run["measurements"]
+
+
+def test_compilation_is_hidden_by_the_search_and_by_other_compilations(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "fake_neuron"))
+    monkeypatch.setenv("FAKE_NEURON", "compiler is slow")
+    (tmp_path / "neuron0").touch()
+    device = ("--runner", "neuron", "--devices", str(tmp_path))
+    store, artefacts = str(tmp_path / "found.db"), str(tmp_path / "a")
+
+    searched = tuned_with(
+        capsys, *device, "--artefacts", artefacts, "--store", store, "--budget", "12s"
+    )
+    words = ("measure", store, *device, "--artefacts", str(tmp_path / "b"), "--jobs", "2")
+    assert main([*words, "--number", "4"]) == 0
+
+    assert searched["measured"]["hidden_s"] > 0
+    (line,) = [row for row in capsys.readouterr().out.splitlines() if "compiled in" in row]
+    found = re.fullmatch(r"4 compiled in ([\d.]+) s, ([\d.]+) s hidden", line)
+    total_s, hidden_s = map(float, found.groups())
+    assert total_s >= 4 * SLOW_S and hidden_s > 0

@@ -22,7 +22,7 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 
 
 BACKGROUND: Mapping[str, Callable[[argparse.Namespace, str], Interpreter | Neuron]] = {
-    "interpreter": lambda given, target: Interpreter(),
+    "interpreter": lambda given, target: Interpreter(given.jobs or 1),
     "neuron": lambda given, target: Neuron(
         target, given.artefacts, given.jobs or 1, given.compile_time, devices=given.devices
     ),

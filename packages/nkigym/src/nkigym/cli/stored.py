@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict
-from math import expm1, inf, log
+from math import expm1, log
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,7 +26,8 @@ from neuroncore.timeline import (
 )
 from nkigym.cli.runners import BACKGROUND, add_device
 from nkigym.cli.writing import MARK, check_place, write_kernel
-from nkigym.runners import Case, Measurement, Runner, Timeline, case_of
+from nkigym.runners import Measurement, Runner, Timeline, case_of
+from nkigym.runners.recording import Recording
 from nkigym.store import Problem, Store, Stored
 from nkigym.tuning import Check
 from nkigym.tuning.schedule_steps import schedule_section
@@ -152,29 +153,14 @@ def measure(given: argparse.Namespace) -> int:
     ]
     runner = _RUNNERS[given.runner](given, chosen.target)
     with Store(given.store) as store:
-        measured = _stored(runner, cases, store, chosen)
-    rows = [_row(runner.name, each) for each in measured]
-    print(json.dumps(rows) if given.output_format == "json" else _measured(runner, measured))
+        recording = Recording(store, chosen, runner.name)
+        runner.measure(cases, recording.add)
+    measured = recording.results
+    as_json = given.output_format == "json"
+    print(json.dumps(recording.rows) if as_json else _measured(runner, measured))
     if given.fit is not None:
         _fit(given.fit, chosen.target, {case.key: case.program for case in cases}, measured)
     return 0 if all(each.status == "ok" for each in measured) else 1
-
-
-def _stored(
-    runner: Runner, cases: Sequence[Case], store: Store, problem: Problem
-) -> list[Measurement]:
-    """The measurements, the fastest first, all of them in the store as soon as they are made."""
-    measured: list[Measurement] = []
-    number = store.add_run(problem, {"runner": runner.name, "measurements": []})
-
-    def watch(found: Measurement) -> None:
-        measured.append(found)
-        measured.sort(key=lambda each: (inf if each.p50_ns is None else each.p50_ns, each.key))
-        rows = [_row(runner.name, each) for each in measured]
-        store.replace_run(number, {"runner": runner.name, "measurements": rows})
-
-    runner.measure(cases, watch)
-    return measured
 
 
 _RUNNERS: Mapping[str, Callable[[argparse.Namespace, str], Runner]] = {
@@ -205,10 +191,6 @@ def _fit(
         f"nkigym: estimates are off by {expm1(before):.1%} in the median, with the constants of "
         f"{file} by {expm1(after):.1%}\n"
     )
-
-
-def _row(runner: str, found: Measurement) -> dict[str, Any]:
-    return {"runner": runner, **asdict(found)}
 
 
 def _measured(runner: Runner, measured: Sequence[Measurement]) -> str:

@@ -6,8 +6,8 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,9 +16,9 @@ from typing import Any, TextIO
 from neuroncore.commands.parser import add_progress, add_target
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.commands.terminal import StatusLine
-from neuroncore.errors import LaunchError
 from neuroncore.executors import Limits
 from neuroncore.executors.options import add_executor, executor_of, limits_of
+from neuroncore.program import Program
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
@@ -26,6 +26,7 @@ from nkigym.cli.runners import BACKGROUND, add_device
 from nkigym.cli.sweep import progress_line
 from nkigym.cli.sweep import table as sweep_table
 from nkigym.cli.writing import MARK, check_place, write_kernel
+from nkigym.runners.background import Background
 from nkigym.search import (
     STRATEGIES,
     Budget,
@@ -142,11 +143,12 @@ def run(given: argparse.Namespace) -> int:
     """Prints the winner; 1 where the store could not keep everything."""
     if given.output is not None:
         check_place(given.output, given.force)
-    if given.runner is not None and _has_jobs(given):
-        raise LaunchError("--runner measures one search", expected="no --jobs, --ray or limits")
     if given.target is not None:
         given.target = resolve_target(given.target).name
-    tuned = _searches(given) if _has_jobs(given) else _search(given)
+    with _background(given) as background:
+        tuned = (_searches if _has_jobs(given) else _search)(given, background)
+        if background is not None:
+            tuned = _measured(tuned, background)
     if given.output is not None:
         write_kernel(given.output, headed(tuned, given.kernel))
         tuned = replace(tuned, source="")
@@ -176,16 +178,32 @@ def _results(given: argparse.Namespace, tuned: Tuned) -> dict[str, Any]:
     return {"timelines": timelines, "schedules": [section], "text": ("Search", str(tuned))}
 
 
-def _search(given: argparse.Namespace) -> Tuned:
+def _background(given: argparse.Namespace) -> AbstractContextManager[Background | None]:
+    """What measures candidates, where a runner is named."""
+    if given.runner is None:
+        return nullcontext()
+    kernel, _ = load_kernel(given.kernel, given.spec, given.target, given.nki)
+    target = given.target or (kernel.target if isinstance(kernel, Program) else "trn2")
+    store = None if given.store is None else Path(given.store)
+    return Background(BACKGROUND[given.runner](given, target), store)
+
+
+def _measured(tuned: Tuned, background: Background) -> Tuned:
+    """With the measurements; after Ctrl-C without the ones that remain."""
+    if tuned.report.stopped != "interrupted":
+        background.finish()
+    return replace(tuned, measured=background.measured, trouble=tuned.trouble or background.trouble)
+
+
+def _search(given: argparse.Namespace, background: Background | None) -> Tuned:
     """One search in this process."""
     kernel, specs = load_kernel(given.kernel, given.spec, given.target, given.nki)
     progress = Progress(given.budget, lines=given.progress)
-    runner = None if given.runner is None else partial(BACKGROUND[given.runner], given)
     try:
         return tune(
             kernel, *specs, target=given.target, nki=given.nki, budget=given.budget,
             strategy=given.strategy, seed=given.seed, store=given.store, watcher=progress,
-            runner=runner, **_constraints(given),
+            candidates=background, **_constraints(given),
         )  # fmt: skip
     finally:
         progress.close()
@@ -203,7 +221,7 @@ def _constraints(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _searches(given: argparse.Namespace) -> Tuned:
+def _searches(given: argparse.Namespace, background: Background | None) -> Tuned:
     """As many searches as jobs, with consecutive seeds; the fastest winner, of the first seed.
 
     Raises BudgetError where a search may exceed a job's time, SearchError where none has found one.
@@ -221,7 +239,7 @@ def _searches(given: argparse.Namespace) -> Tuned:
     with TemporaryDirectory(prefix="nkigym") as folder:
         store = Path(given.store or f"{folder}/found.db")
         sweep = run_sweep(
-            tasks, executor, store, lambda s: status.show(progress_line(s)), resume=False
+            tasks, executor, store, lambda s: status.show(progress_line(s)), False, background
         )
     status.close()
     if sweep.ordered:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Protocol, Self
+from pathlib import Path
+from typing import NamedTuple, Protocol, Self
 
 from neuroncore.executors import Failed
 from neuroncore.executors.workers import WorkerExecutor
 from neuroncore.program import Program
 from nkigym.runners.protocol import Case, Measurement, case_of
+from nkigym.runners.recording import Recording
+from nkigym.store import Problem, Store, StoreError
 
 POLL_S = 0.02
 """How long each pool waits for messages in its turn."""
@@ -51,7 +54,7 @@ class Run:
 
     @property
     def hidden_s(self) -> float:
-        """Seconds of work during which this process did not wait or other work went on."""
+        """Seconds of compilation, or execution here, that nothing has waited for."""
         return max(0.0, sum(self.spent_s.values()) - self._waited_s)
 
     def submit(self, case: Case) -> None:
@@ -64,24 +67,50 @@ class Run:
 
     def finish(self) -> None:
         """Wait for every case."""
-        began = time.monotonic()
+        first, *others = self.pools
         while self.has_jobs:
+            is_hidden = not first.num_running or any(pool.num_running for pool in others)
+            began = time.monotonic()
             self.step(POLL_S)
-        self._waited_s += time.monotonic() - began
+            self._waited_s += 0.0 if is_hidden else time.monotonic() - began
 
 
 class BackgroundRunner(Protocol):
-    """A runner that measures while a search goes on."""
+    """A runner that measures while searches go on."""
 
     @property
     def name(self) -> str: ...
 
+    @property
+    def jobs(self) -> int:
+        """How many cases are compiled, or executed, at a time."""
+        ...
+
     def begin(self, watch: Watch) -> Run: ...
+
+
+class Candidate(NamedTuple):
+    """The start of a search, or one that is faster than the ones before."""
+
+    problem: Problem
+    root: Program
+    program: Program
+    latency_ns: float
+
+
+class CandidateSink(Protocol):
+    """A receiver of the candidates of a search."""
+
+    def add(self, candidate: Candidate) -> None: ...
+
+    def step(self) -> None:
+        """Called again and again while the search goes on."""
+        ...
 
 
 @dataclass(slots=True)
 class Measured:
-    """The start of a search and its best candidates, measured while it goes on, the best first."""
+    """The starts of searches and their best candidates, measured while they go on."""
 
     runner: str
     results: list[Measurement] = field(default_factory=list)
@@ -105,46 +134,80 @@ def _us(ns: float | None) -> str:
 
 
 class Background:
-    """Hands the best candidates of a search to a run: the newest first, as it is the best."""
+    """Hands the best candidates of searches to a run: the newest first, as it is the best.
 
-    def __init__(self, runner: BackgroundRunner, root: Program, root_ns: float) -> None:
+    Measurements are in `store`, where there is one, as soon as they are made; `trouble` is why not.
+    """
+
+    def __init__(self, runner: BackgroundRunner, store: Path | None = None) -> None:
         self.measured = Measured(runner.name)
-        self._run = runner.begin(self.measured.results.append)
-        self._start = case_of("start", root, root, root_ns)
-        self._waiting = deque([self._start], NEWEST)
-        self._best_ns, self._next_s, self._number = root_ns, -inf, 0
+        self.trouble: StoreError | None = None
+        self._jobs, self._path = runner.jobs, store
+        self._store: Store | None = None
+        self._run = runner.begin(self._keep)
+        self._starts: dict[str, Case] = {}
+        self._problems: dict[str, Problem] = {}
+        self._recordings: dict[str, Recording] = {}
+        self._waiting: deque[Case] = deque(maxlen=NEWEST)
+        self._best_ns, self._next_s, self._number = inf, -inf, 0
+        self._opened = ExitStack()
 
     def __enter__(self) -> Self:
-        self._run.__enter__()
+        with ExitStack() as opened:
+            if self._path is not None:
+                self._store = opened.enter_context(Store(self._path))
+            opened.enter_context(self._run)
+            self._opened = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._run.__exit__()
+        self._opened.close()
 
-    def watch(self, best_ns: float, program: Callable[[], Program]) -> None:
-        """The search has tried a candidate; `program` is its best one."""
-        if best_ns < self._best_ns:
-            self._best_ns, self._number = best_ns, self._number + 1
+    def add(self, candidate: Candidate) -> None:
+        """Measure it later, where it is a start or the best so far."""
+        problem, root, program, ns = candidate
+        if problem.key not in self._starts:
+            key = "start" + f" {len(self._starts) + 1}" * bool(self._starts)
+            case = self._starts[problem.key] = case_of(key, root, program, ns)
+        elif ns < self._best_ns:
+            self._number += 1
             key = f"best {self._number}"
-            self._waiting.append(
-                replace(self._start, key=key, program=program(), predicted_ns=best_ns)
-            )
+            start = self._starts[problem.key]
+            case = replace(start, key=key, program=program, predicted_ns=ns)
+        else:
+            return
+        self._best_ns = min(ns, self._best_ns)
+        self._problems[key] = problem
+        self._waiting.append(case)
+        self.step()
+
+    def step(self) -> None:
+        """Receive results and submit the next candidates, at most every STEP_S seconds."""
         if (now := time.monotonic()) >= self._next_s:
             self._next_s = now + STEP_S
-            self._step()
-
-    def _step(self) -> None:
-        self._run.step(0.0)
-        if self._waiting and not self._run.pools[0].has_jobs:
-            self._run.submit(self._waiting.pop())
+            self._run.step(0.0)
+            while self._waiting and self._run.pools[0].num_jobs < self._jobs:
+                self._run.submit(self._waiting.pop())
 
     def finish(self) -> None:
-        """Wait for the ones that remain."""
-        while self._waiting:
-            self._run.submit(self._waiting.pop())
-        self._run.finish()
+        """Wait for the ones that remain; Ctrl-C drops them."""
+        with suppress(KeyboardInterrupt):
+            while self._waiting:
+                self._run.submit(self._waiting.pop())
+            self._run.finish()
         self.measured.hidden_s = self._run.hidden_s
         self.measured.spent_s = sum(self._run.spent_s.values())
+
+    def _keep(self, found: Measurement) -> None:
+        self.measured.results.append(found)
+        if self._store is None or self.trouble is not None:
+            return
+        problem = self._problems[found.key]
+        new = Recording(self._store, problem, self.measured.runner)
+        try:
+            self._recordings.setdefault(problem.key, new).add(found)
+        except StoreError as trouble:
+            self.trouble = trouble
 
 
 def failure(failed: Failed, where: str) -> Measurement:

@@ -35,13 +35,16 @@ class Interpreter:
 
     name, hidden_s = "interpreter", 0.0
 
+    def __init__(self, jobs: int = 1) -> None:
+        self.jobs = jobs
+
     def measure(self, cases: Sequence[Case], watch: Callable[[Measurement], None]) -> None:
         for case in cases:
             watch(self._measure(case))
 
     def begin(self, watch: Callable[[Measurement], None]) -> Run:
-        """Cases that a process executes as they are submitted."""
-        return _Executed(watch, pool(1, preload=__name__))
+        """Cases that processes execute as they are submitted."""
+        return _Executed(watch, pool(self.jobs, preload=__name__))
 
     def _measure(self, case: Case) -> Measurement:
         found = Measurement(case.key, "ok", predicted_ns=case.predicted_ns)

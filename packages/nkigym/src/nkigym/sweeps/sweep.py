@@ -21,6 +21,8 @@ from neuroncore.executors import (
     Reported,
     WorkerLost,
 )
+from neuroncore.program import parse_program
+from nkigym.runners.background import Candidate, CandidateSink
 from nkigym.store import Problem, Result, Store, Stored
 from nkigym.sweeps.tasks import SweepTask
 from nkigym.tuning import Tuned, tune
@@ -92,10 +94,10 @@ FUNCTION = f"{__name__}:tune_task"
 
 def run_sweep(
     tasks: Sequence[SweepTask], executor: Executor, store: Path, watcher: Watcher | None = None,
-    resume: bool = True,
+    resume: bool = True, candidates: CandidateSink | None = None,
 ) -> Sweep:  # fmt: skip
     """Tune every task, with `resume` the ones that the store has not finished; results are in the
-    store when they are counted.
+    store when they are counted. `candidates` receives the starts and best candidates meanwhile.
 
     Raises StoreError where the store cannot take a result, and what the executor raises.
     """
@@ -110,9 +112,13 @@ def run_sweep(
             executor.jobs = min(executor.jobs, len(todo))
             with executor:
                 for key, task in todo.items():
-                    executor.submit(Job(key, FUNCTION, TaskPayload(task, store.resolve())))
+                    payload = TaskPayload(task, store.resolve(), candidates is not None)
+                    executor.submit(Job(key, FUNCTION, payload))
                 try:
-                    executor.run(_Collector(sweep, opened, watcher))
+                    executor.run(
+                        _Collector(sweep, opened, watcher, candidates),
+                        None if candidates is None else candidates.step,
+                    )
                 except KeyboardInterrupt:
                     sweep.is_interrupted = True
         sweep.startup_s, sweep.seconds = executor.startup_s, time.monotonic() - sweep.began
@@ -126,12 +132,16 @@ class _Collector:
     sweep: Sweep
     store: Store
     watcher: Watcher | None
+    candidates: CandidateSink | None
 
     def __call__(self, event: Event) -> None:
         match event:
             case Reported(key, Results(problem, results)):
                 self.store.add(problem, results)
                 self.sweep.add(key, results)
+            case Reported(_, CandidateText() as text):
+                assert self.candidates is not None
+                self.candidates.add(text.parsed())
             case Finished(key, value, worker, seconds):
                 self._finished(key, value)
                 self._count(worker, seconds)
@@ -186,6 +196,7 @@ class TaskPayload(NamedTuple):
 
     task: SweepTask
     store: Path
+    reports_candidates: bool = False
 
 
 class Results(NamedTuple):
@@ -193,6 +204,34 @@ class Results(NamedTuple):
 
     problem: Problem
     results: tuple[Result, ...]
+
+
+class CandidateText(NamedTuple):
+    """A candidate as a job reports it."""
+
+    problem: Problem
+    root: str
+    program: str
+    latency_ns: float
+
+    def parsed(self) -> Candidate:
+        """Of the texts."""
+        programs = parse_program(self.root), parse_program(self.program)
+        return Candidate(self.problem, *programs, self.latency_ns)
+
+
+class _ReportedCandidates:
+    """Reports candidates to the driver, which measures them."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def add(self, candidate: Candidate) -> None:
+        problem, root, program, latency_ns = candidate
+        self._report(CandidateText(problem, str(root), str(program), latency_ns))
+
+    def step(self) -> None:
+        """The driver's part."""
 
 
 class Value(NamedTuple):
@@ -209,7 +248,9 @@ def tune_task(payload: TaskPayload, report: Report) -> Value:
     forwarded = _ForwardedStore(payload.store, report)
     tuned = tune(
         kernel, *specs, target=task.target, nki=task.nki, budget=task.budget,
-        strategy=task.strategy, seed=task.seed, store=forwarded, **(task.options or {}),
+        strategy=task.strategy, seed=task.seed, store=forwarded,
+        candidates=_ReportedCandidates(report) if payload.reports_candidates else None,
+        **(task.options or {}),
     )  # fmt: skip
     assert forwarded.problem is not None
     return Value(forwarded.problem, tuned)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from neuroncore.program import Program, emit
 from nkigym.analysis.roofline import Rooflines
-from nkigym.runners.background import Background, BackgroundRunner, Measured
+from nkigym.runners.background import Candidate, CandidateSink, Measured
 from nkigym.search import (
     Budget,
     Constraints,
@@ -57,7 +57,7 @@ def tune(
     compare: Sequence[str] = (),
     store: str | Path | ResultStore | None = None,
     watcher: Watcher | None = None,
-    runner: Callable[[str], BackgroundRunner] | None = None,
+    candidates: CandidateSink | None = None,
 ) -> Tuned:
     """The fastest schedule of a kernel program, of a tile program, or of a NumPy function or an
     `@nki.jit` kernel for arguments like `specs`.
@@ -69,7 +69,7 @@ def tune(
     with a time, `report.candidates` is the number that finds the same. Proving the winner comes on
     top. compare: strategies that search with the same budget beside it, for their curves in the
     report. store: a file that keeps results, and whose latencies are reused; or an open store.
-    runner: of a target; measures the start and the best candidates while the search goes on.
+    candidates: receives the start and each new best while the search goes on, to measure them.
 
     Raises BudgetError, ConstraintError, EmptySpaceError, StoreError; what the generator raises for
     functions without either kernel; VerificationError, which is a bug of nkigym.
@@ -81,7 +81,7 @@ def tune(
     made = partial(tuning_task, function, specs, target, nki, engines)
     tasks = _tasks(made, start)
     plans = [replace(p, budget=spent.shared(len(tasks))) for p in (plan, *others)]
-    found = [_searched(task, plans[0], store, watcher, runner) for task in tasks]
+    found = [_searched(task, plans[0], store, watcher, candidates) for task in tasks]
     best, *beside = sorted(found, key=lambda one: one.outcome.report.best_ns)
     asked, outcome = best.asked, best.outcome
     compared = {
@@ -105,7 +105,6 @@ def tune(
         asked.baseline_ns(),
         asked.start,
         tuple((one.asked.start, one.outcome.report) for one in beside),
-        best.measured,
     )
 
 
@@ -125,30 +124,28 @@ class _Searched(NamedTuple):
     outcome: Outcome
     trouble: StoreError | None = None
     stored_ns: float | None = None
-    measured: Measured | None = None
 
 
 def _searched(
     asked: TuningTask, plan: Plan, store: str | Path | ResultStore | None,
-    watcher: Watcher | None, runner: Callable[[str], BackgroundRunner] | None,
+    watcher: Watcher | None, candidates: CandidateSink | None,
 ) -> _Searched:  # fmt: skip
-    """The search, with measurements beside it; after Ctrl-C the ones that remain are dropped."""
-    if runner is None:
+    """The search, whose start and best candidates are handed on."""
+    if candidates is None:
         return _unmeasured(asked, plan, store, watcher)
-    root = asked.space.root
-    with Background(
-        runner(asked.root.target), asked.root, asked.space.latency_ns(root)
-    ) as background:
+    problem, best_ns = asked.known(), asked.space.latency_ns(asked.space.root)
+    candidates.add(Candidate(problem, asked.root, asked.root, best_ns))
 
-        def watch(seen: SearchProgress) -> None:
-            if watcher is not None:
-                watcher(seen)
-            background.watch(seen.best_ns, lambda: asked.kernel(seen.state))
+    def watch(seen: SearchProgress) -> None:
+        nonlocal best_ns
+        if watcher is not None:
+            watcher(seen)
+        if seen.best_ns < best_ns:
+            best_ns = seen.best_ns
+            candidates.add(Candidate(problem, asked.root, asked.kernel(seen.state), best_ns))
+        candidates.step()
 
-        found = _unmeasured(asked, plan, store, watch)
-        if found.outcome.report.stopped != "interrupted":
-            background.finish()
-    return found._replace(measured=background.measured)
+    return _unmeasured(asked, plan, store, watch)
 
 
 def _unmeasured(
@@ -254,7 +251,7 @@ class Tuned:
     beside: tuple[tuple[str, Report], ...] = ()
     """The searches from other kernels of the function, which were not faster."""
     measured: Measured | None = None
-    """What a runner has measured while the search went on."""
+    """What a runner has measured of the candidates."""
 
     @property
     def binding(self) -> str:

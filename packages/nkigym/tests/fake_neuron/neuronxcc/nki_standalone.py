@@ -39,5 +39,5 @@ def fill_disk():
 
 FAULTS = {
     "compiler crashes": crash, "compiler hangs": hang, "compiler rejects": reject,
-    "disk is full": fill_disk,
+    "disk is full": fill_disk, "compiler is slow": lambda: time.sleep(1),
 }  # fmt: skip
