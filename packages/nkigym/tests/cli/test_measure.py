@@ -162,9 +162,7 @@ def test_a_search_and_its_measurements_by_the_interpreter_are_one_report(capsys)
 
 
 @pytest.mark.parametrize("runner", ["interpreter", "neuron"])
-def test_the_best_of_several_searches_is_measured_and_stored(
-    runner, tmp_path, monkeypatch, capsys
-):
+def test_the_best_of_several_searches_is_measured_and_stored(runner, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "fake_neuron"))
     (tmp_path / "neuron0").touch()
     store = str(tmp_path / "found.db")
