@@ -14,7 +14,6 @@ from nkigym.cli import main
 from nkigym.runners import Interpreter, Measurement
 from nkigym.store import Store
 
-
 SLOW_S = 1.0
 """Of a compilation by the stand-in that is slow."""
 
