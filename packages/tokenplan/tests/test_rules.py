@@ -6,7 +6,7 @@ from packages.tokenplan.tests.builders import access, kernel, loop, op
 from neuroncore.layout import Swizzle
 from tokenplan import analyse
 from tokenplan.elision.elide import elide
-from tokenplan.elision.sweep import all_pairs
+from tokenplan.elision.tested_pairs import all_pairs
 from tokenplan.rules import LADDER, NAMES, Pair, decide, says
 from tokenplan.rules.candidate_orders import places
 

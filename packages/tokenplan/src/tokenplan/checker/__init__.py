@@ -1,12 +1,12 @@
 """The independent checker of plan files: nothing but the file, plain loops and NumPy."""
 
-from tokenplan.checker.checking import CheckOptions, Report, check_plan
 from tokenplan.checker.command import add_options, main, run
 from tokenplan.checker.concrete_sizes import checked_at_sizes
-from tokenplan.checker.conflicts import TileAccess
 from tokenplan.checker.errors import PlanFileError, TooBigError
 from tokenplan.checker.findings import Finding
+from tokenplan.checker.plan_check import CheckOptions, Report, check_plan
 from tokenplan.checker.reading import read_plan_file
+from tokenplan.checker.tile_accesses import TileAccess
 from tokenplan.checker.tile_blocks import Execution, ExecutionError
 
 __all__ = [

@@ -118,8 +118,8 @@ def false_implications(
 
 
 def false_removals(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> list[Finding]:
-    """Removed edges whose operations do conflict, that far apart or farther: over the buffer and in
-    the way that the edge names.
+    """Removed edges whose operations do conflict, at that distance or a greater one: over the
+    buffer and in the way that the edge names.
     """
     index = unrolled.index
     found = []
@@ -157,11 +157,11 @@ def strict_edges(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> Itera
             )  # fmt: skip
 
 
-def _touches(memory: Memory, instance: int, buffer: str | None) -> list[tuple[str, int]]:
+def _accesses(memory: Memory, instance: int, buffer: str | None) -> list[tuple[str, int]]:
     """(mode, cell) of an instance's accesses to a buffer; None: to all."""
     return [
         (mode, cell)
-        for mode, cells in memory.touches[instance]
+        for mode, cells in memory.accesses[instance]
         for cell in cells
         if buffer in (None, memory.owners[cell][0].id)
     ]
@@ -177,18 +177,18 @@ def _conflicts_of(
     seen: dict[tuple[str, int], int] = {}
     ends = set(unrolled.positions[source].tolist()), set(unrolled.positions[sink].tolist())
     for instance in sorted(ends[0] | ends[1]):
-        touches = _touches(memory, instance, edge.buffer)
+        accesses = _accesses(memory, instance, edge.buffer)
         if instance in ends[1]:
             bits = 0
-            for mode, cell in touches:
+            for mode, cell in accesses:
                 for first, second in modes:
                     if second == mode:
                         bits |= seen.get((first, cell), 0)
             if bits:
                 yield instance, bits
         if instance in ends[0]:
-            for touch in touches:
-                seen[touch] = seen.get(touch, 0) | 1 << instance
+            for access in accesses:
+                seen[access] = seen.get(access, 0) | 1 << instance
 
 
 def _distance(

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from tokenplan.checker.checking import CheckOptions, Report, check_plan
 from tokenplan.checker.errors import PlanFileError, TooBigError
 from tokenplan.checker.findings import MEANINGS, Finding
+from tokenplan.checker.plan_check import CheckOptions, Report, check_plan
 from tokenplan.checker.reading import read_plan_file
 
 _EXAMPLE = """\

@@ -90,7 +90,7 @@ def missing_order(
 def _conflict(
     memory: Memory, kinds: dict[str, list[int]], count: int
 ) -> tuple[str, str, dict[str, Any]]:
-    """The kind of a conflict, the bytes that both touch in words, and as data."""
+    """The kind of a conflict, the bytes that both access in words, and as data."""
     kind, cells = next(iter(kinds.items()))
     buffer, byte = min((memory.first_byte(cell) for cell in cells), key=lambda found: found[1])
     size, element = sum(map(memory.num_bytes, cells)), list(buffer.element(byte))
@@ -104,8 +104,8 @@ def _conflict(
 
 def _request(memory: Memory, source: Op, sink: Op, count: int) -> tuple[str, str, dict[str, Any]]:
     """The same of two operations that a join names, or whose buffers may share bytes."""
-    touched = {(a.buffer, b.buffer) for a in source.accesses for b in sink.accesses}
-    held = next((pair for pair in memory.aliases if touched & {pair, pair[::-1]}), ())
+    pairs = {(a.buffer, b.buffer) for a in source.accesses for b in sink.accesses}
+    held = next((pair for pair in memory.aliases if pairs & {pair, pair[::-1]}), ())
     why = f"they access {' and '.join(held)}, which may share bytes" if held else None
     return "", why or "a join requires it", {"may_alias": list(held), "pairs": count}
 

@@ -74,12 +74,12 @@ def _wrong_rule(edge: Edge) -> str:
 
 
 def _wrong_alias(edge: Edge, source: Op, sink: Op, aliases: set[frozenset[str]]) -> str:
-    touched = {frozenset((a.buffer, b.buffer)) for a in source.accesses for b in sink.accesses}
-    if not touched & aliases:
+    pairs = {frozenset((a.buffer, b.buffer)) for a in source.accesses for b in sink.accesses}
+    if not pairs & aliases:
         return "no two tensors of its ends are allowed to share bytes"
     if edge.buffer is not None:
         return f"it is between two tensors, not over {edge.buffer}"
-    said = {_allowed(pair) for pair in touched & aliases} & set(edge.assumes)
+    said = {_allowed(pair) for pair in pairs & aliases} & set(edge.assumes)
     return "" if said else "it does not say which tensors may share bytes"
 
 
@@ -103,12 +103,12 @@ def _kinds(edge: Edge, source: Op, sink: Op) -> set[str]:
 
 def _needed_assumptions(file: PlanFile, aliases: set[frozenset[str]]) -> set[str]:
     """Conditions under which two buffers, one of which is written, share no byte."""
-    accesses = [a for op in file.ops().values() for a in op.accesses if _touches(a)]
-    touched = sorted({access.buffer for access in accesses})
+    accesses = [a for op in file.ops().values() for a in op.accesses if _has_bytes(a)]
+    buffers = sorted({access.buffer for access in accesses})
     written = {access.buffer for access in accesses if access.mode != "R"}
     found = {
         _distinct(file, one, other)
-        for one, other in combinations(touched, 2)
+        for one, other in combinations(buffers, 2)
         if written & {one, other} and frozenset((one, other)) not in aliases
     }
     return (found - {""}) | set(map(_allowed, aliases))
@@ -124,7 +124,7 @@ def _distinct(file: PlanFile, one: str, other: str) -> str:
     return ""
 
 
-def _touches(access: Access) -> bool:
+def _has_bytes(access: Access) -> bool:
     return access.width > 0 and 0 not in access.shape
 
 
@@ -175,7 +175,7 @@ def _pairs(file: PlanFile) -> int:
     for node in file.body:
         inside = 0
         for op in _ops(node):
-            count = sum(map(_touches, op.accesses))
+            count = sum(map(_has_bytes, op.accesses))
             found += before * count
             if isinstance(node, Loop):
                 found += (inside + count) * count

@@ -13,18 +13,18 @@ from tokenplan.checker.errors import PlanFileError, TooBigError
 from tokenplan.checker.records import Access, Buffer
 from tokenplan.checker.unrolled import Unrolled, linear
 
-Touch = tuple[str, tuple[int, ...]]
+CellAccess = tuple[str, tuple[int, ...]]
 """R, W or A and the cells."""
 
 
 @dataclass(slots=True)
 class Memory:
-    """Cells of memory, each a set of bytes that the same accesses touch.
+    """Cells of memory, each a set of bytes that belong to the same accesses.
 
-    `touches` gives every instance's accesses, in the order of its operation's.
+    `accesses` gives every instance's accesses, in the order of its operation's.
     """
 
-    touches: list[list[Touch]]
+    accesses: list[list[CellAccess]]
     owners: list[tuple[Buffer, int, int]] = field(default_factory=list)
     """Per cell: its buffer, the buffer's life, the atom."""
     parts: dict[str, Atoms] = field(default_factory=dict)
@@ -42,10 +42,10 @@ class Memory:
 
 
 def lay_out(unrolled: Unrolled, slots: Mapping[str, int] | None = None) -> Memory:
-    """The cells that every instance touches.
+    """The cells that every instance accesses.
 
     A scoped buffer is other memory in every iteration of its scope, unless `slots` gives it s
-    places: then iteration n lies where iteration n - s lay.
+    places: then iteration n is where iteration n - s was.
     """
     memory = Memory([[] for _ in range(unrolled.size)])
     memory.aliases = [c.buffers for c in unrolled.file.claims if c.what == "may_alias"]
@@ -59,7 +59,7 @@ def lay_out(unrolled: Unrolled, slots: Mapping[str, int] | None = None) -> Memor
         _buffer(unrolled, memory, buffer, accesses, (slots or {}).get(name), found)
     for number, op in enumerate(unrolled.ops):
         for n, instance in enumerate(map(int, unrolled.positions[number])):
-            memory.touches[instance] = [
+            memory.accesses[instance] = [
                 (access.mode, found[number, place][n]) for place, access in enumerate(op.accesses)
             ]
     return memory
@@ -106,14 +106,14 @@ def _footprints(
     return footprints, which
 
 
-def _inside(buffer: Buffer, touched: np.ndarray) -> np.ndarray:
-    if len(touched) and not 0 <= touched[0, 0] <= touched[-1, 1] <= buffer.num_bytes:
+def _inside(buffer: Buffer, found: np.ndarray) -> np.ndarray:
+    if len(found) and not 0 <= found[0, 0] <= found[-1, 1] <= buffer.num_bytes:
         raise PlanFileError(
             "body",
-            f"a swizzled access has bytes {touched[0, 0]} to {touched[-1, 1]} of "
+            f"a swizzled access has bytes {found[0, 0]} to {found[-1, 1]} of "
             f"{buffer.id}, which has {buffer.num_bytes}",
         )
-    return touched
+    return found
 
 
 def _cell(
@@ -131,7 +131,7 @@ def _offsets(unrolled: Unrolled, op: int, access: Access) -> np.ndarray:
 
 
 def _lives(unrolled: Unrolled, op: int, buffer: Buffer, slots: int | None) -> list[int]:
-    """Which life, or which slot, of the buffer every instance of an operation touches."""
+    """Which life, or which slot, of the buffer every instance of an operation accesses."""
     sizes = [unrolled.trips[loop] for loop in buffer.scope]
     life = linear(unrolled.iterations[op][:, : len(buffer.scope)], sizes)
     return [int(n) for n in (life if slots is None else life % slots)]
@@ -140,8 +140,8 @@ def _lives(unrolled: Unrolled, op: int, buffer: Buffer, slots: int | None) -> li
 def common(memory: Memory, earlier: int, later: int) -> dict[str, list[int]]:
     """The cells in which two instances conflict, by the kind of the conflict."""
     kinds: dict[str, set[int]] = {}
-    for first, here in memory.touches[earlier]:
-        for second, there in memory.touches[later]:
+    for first, here in memory.accesses[earlier]:
+        for second, there in memory.accesses[later]:
             if (kind := KINDS.get(first + second)) and (both := set(here) & set(there)):
                 kinds.setdefault(kind, set()).update(both)
     return {kind: sorted(cells) for kind, cells in kinds.items()}
@@ -175,7 +175,7 @@ def _covers(access: Access, at: int, byte: int) -> bool:
     return any(first <= byte < last for first, last in footprint(access, runs(access), at).tolist())
 
 
-# -- bytes that accesses touch, as atoms -----------------------------------------------------------
+# -- the bytes of accesses, as atoms ---------------------------------------------------------------
 
 
 MOST_RUNS = 1 << 22
@@ -269,7 +269,7 @@ def atoms(footprints: list[np.ndarray]) -> Atoms:
 def _parts(
     owner: np.ndarray, left: np.ndarray, right: np.ndarray, segments: int, owners: int
 ) -> np.ndarray:
-    """(segments,): the atom of each segment, -1 where nothing touches it.
+    """(segments,): the atom of each segment, -1 where nothing accesses it.
 
     A segment's signature is the sum of two random numbers of every footprint that covers it; that
     no two different covers had the same is asserted by the caller.

@@ -49,7 +49,7 @@ def last_iteration(
     """(instances,): the lexicographically last iteration at or before j - distance, -1 for none.
 
     j are the iterations of the outermost len(distance) loops of `op`; components of j - distance
-    may lie outside their loops.
+    may be outside their loops.
     """
     at = unrolled.iterations[number][:, : len(distance)] - np.array(distance, np.int64)
     sizes = [unrolled.trips[loop] for loop in op.loops[: len(distance)]]

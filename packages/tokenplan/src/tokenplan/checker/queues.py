@@ -56,7 +56,7 @@ def assign(unrolled: Unrolled, plan: Plan) -> Queues:
 
 
 def _threshold(unrolled: Unrolled, wait: Wait, op: int) -> np.ndarray:
-    """The count at j - distance, 0 where that lies before the first iteration."""
+    """The count at j - distance, 0 where that is before the first iteration."""
     loops = unrolled.ops[op].loops[: len(wait.distance)]
     columns = unrolled.columns(op)
     moved = {loop: columns[loop] - d for loop, d in zip(loops, wait.distance, strict=True)}

@@ -150,7 +150,7 @@ class _Reader:
 
     def check_inside(self, access: Access, given: Value, loops: tuple[str, ...]) -> None:
         if not prod((*access.shape, *(self.trips[loop] for loop in loops))):
-            return  # touches nothing
+            return  # accesses nothing
         last = [(c, self.trips[loop] - 1) for loop, c in access.offset.terms.items()]
         last += [(s, n - 1) for s, n in zip(access.strides, access.shape, strict=True)]
         low = access.offset.constant + sum(min(0, c * n) for c, n in last)

@@ -27,7 +27,7 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class Swizzle:
-    """The byte address a lies at constant ^ (columns[k] for every bit k of a), bit by bit.
+    """The byte address a is at constant ^ (columns[k] for every bit k of a), bit by bit.
 
     Bits that have no column stay.
     """
@@ -49,7 +49,7 @@ class Buffer:
     shape: tuple[int, ...]
     itemsize: int
     scope: tuple[str, ...]
-    """Loops in whose iterations it is made anew, outermost first."""
+    """Loops in whose iterations it is allocated again, outermost first."""
     is_parameter: bool
 
     @property
@@ -123,7 +123,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A byte that both touch, and the iterations in which they do."""
+    """A byte that both access, and the iterations in which they do."""
 
     buffer: str
     byte: int

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenplan.checker.conflicts import SPACING, TileAccess, lost_orders
+from tokenplan.checker.tile_accesses import SPACING, TileAccess, lost_orders
 from tokenplan.checker.memory import grid, make_tensor, make_view, runs_of_elements, runs_of_tile
 
 _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,

@@ -110,12 +110,12 @@ class Machine:
     def new(cls, memory: Memory) -> Machine:
         """No instance has run; every cell holds a number of its own."""
         initial = [_mix(_mix(1, n), 17) for n in range(len(memory.owners))]
-        return cls(memory, initial, [0] * len(memory.touches))
+        return cls(memory, initial, [0] * len(memory.accesses))
 
     def reads(self, instance: int) -> None:
         """The instance reads everything that it reads."""
         value = _mix(7, instance)
-        for mode, cells in self.memory.touches[instance]:
+        for mode, cells in self.memory.accesses[instance]:
             if mode == "R":
                 for cell in cells:
                     value = _mix(value, self.cells[cell])
@@ -123,7 +123,7 @@ class Machine:
 
     def writes(self, instance: int) -> None:
         """The instance writes everything that it writes, from what it has read."""
-        for number, (mode, cells) in enumerate(self.memory.touches[instance]):
+        for number, (mode, cells) in enumerate(self.memory.accesses[instance]):
             if mode == "R":
                 continue
             result = _mix(self.read[instance], number)
@@ -135,7 +135,7 @@ class Machine:
 def in_sequence(memory: Memory) -> Machine:
     """The machine after all instances, one after another in program order."""
     machine = Machine.new(memory)
-    for instance in range(len(memory.touches)):
+    for instance in range(len(memory.accesses)):
         machine.reads(instance)
         machine.writes(instance)
     return machine

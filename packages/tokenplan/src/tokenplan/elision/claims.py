@@ -61,7 +61,7 @@ def joins(kernel: Kernel, claims: Iterable[Claim]) -> Iterator[Edge]:
 
 
 def check_claims(kernel: Kernel, claims: Iterable[Claim], budget: int) -> list[Diagnostic]:
-    """E2 for a loop whose iterations meet, E3 for one whose iterations meet too soon.
+    """E2 for a loop whose iterations conflict, E3 for one whose iterations conflict too soon.
 
     Raises ClaimError for an unknown loop and for a pipeline without depth.
     """
@@ -108,7 +108,7 @@ def known(name: str, names: Iterable[str], kind: str) -> str:
 def _nearest(
     kernel: Kernel, loop: str, budget: int, aliases: Collection[tuple[str, str]]
 ) -> tuple[Pair, Conflict] | None:
-    """The two accesses that meet in the nearest iterations of the loop, the first such two."""
+    """The two accesses that overlap in the nearest iterations of the loop, the first such two."""
     best: tuple[Pair, Conflict] | None = None
     for a, b in _inside(kernel, loop, aliases):
         pair = Pair(a, b, a.at >= b.at)
@@ -184,7 +184,7 @@ def _place(op: Op) -> str:
 def with_aliases(kernel: Kernel, elision: Elision, claims: Iterable[Claim]) -> Elision:
     """The elision with every order between tensors that may share bytes.
 
-    Raises ClaimError for a tensor that is not there, and for two that lie apart by themselves.
+    Raises ClaimError for a tensor that is not there, and for two that are disjoint anyway.
     """
     for claim in dict.fromkeys(claim for claim in claims if isinstance(claim, MayAlias)):
         elision = _with_alias(kernel, elision, claim)
@@ -220,7 +220,9 @@ def _disjointness_assumption(kernel: Kernel, claim: MayAlias) -> str:
         raise ClaimError(
             f"{one.id} and {other.id} cannot share bytes by an alias",
             expected="two parameters, or a tensor without an address and a memory with fixed ones",
-            got="one tensor" if one.id == other.id else "tensors that the kernel allocates apart",
+            got="one tensor"
+            if one.id == other.id
+            else "tensors that the kernel allocates separately",
         )
     return parted[0]
 

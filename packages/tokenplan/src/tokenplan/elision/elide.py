@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from tokenplan import rules
-from tokenplan.elision.sweep import Candidate, all_pairs, sweep
+from tokenplan.elision.tested_pairs import Candidate, all_pairs, select_pairs
 from tokenplan.graph.token_graph import KEPT, REMOVED, Counts, Distance, Edge, Witness
 from tokenplan.graph.wording import index_of
 from tokenplan.kernel.addresses import is_memory
@@ -89,7 +89,7 @@ class _Search:
     """The keys of `found`, by buffer."""
     assumes: set[str] = field(default_factory=set)
     straight: dict[tuple[Part, Part], Verdict] = field(default_factory=dict)
-    """Of parts that are touched outside of loops; a verdict with assumptions names operations."""
+    """Of parts that are accessed outside of loops; a verdict with assumptions names operations."""
 
     # -- what modes and buffers decide alone ------------------------------------------------------
 
@@ -110,9 +110,9 @@ class _Search:
         self._assume_distinct(list(grouped), written)
         return list(written.values())
 
-    def _assume_distinct(self, touched: list[str], written: dict[str, list[Place]]) -> None:
+    def _assume_distinct(self, names: list[str], written: dict[str, list[Place]]) -> None:
         """Two buffers, one of which is written, are taken to share no byte."""
-        buffers = [self.kernel.buffers[name] for name in touched]
+        buffers = [self.kernel.buffers[name] for name in names]
         known = [b for b in buffers if b.is_parameter or is_memory(b)]
         for one in known:
             others = buffers if is_memory(one) else known
@@ -138,7 +138,7 @@ class _Search:
             return self.test(source, sink, later)
 
         is_one = _has_one_pair_each(group)
-        disjoint = sweep(group, self.test if is_one else test)
+        disjoint = select_pairs(group, self.test if is_one else test)
         if not is_one:
             self._complete(group, tested)
         self.removed += disjoint
@@ -176,13 +176,13 @@ class _Search:
     def _complete(self, group: list[Place], tested: Set[Candidate]) -> None:
         """Checks the pairs of listed edges whose order others imply: an edge represents all.
 
-        A pair that turns out to lie apart is not counted: the sweep may have done so.
+        A pair that is disjoint is not counted: `select_pairs` may have done so.
         """
         count: Counter[str] = Counter()
-        touches: dict[tuple[str, Mode], list[Place]] = defaultdict(list)
+        accesses: dict[tuple[str, Mode], list[Place]] = defaultdict(list)
         for place in group:
             count[place.op.id] += 1
-            touches[place.op.id, place.access.mode].append(place)
+            accesses[place.op.id, place.access.mode].append(place)
         for key in self.listed[group[0].access.buffer]:
             source, sink, _, kind = key
             if count[source] == count[sink] == 1:
@@ -190,7 +190,9 @@ class _Search:
             found = self.found[key]
             later = found.at[0] >= found.at[1]
             for a, b in _MODES[kind]:
-                for one, other in product(touches.get((source, a), ()), touches.get((sink, b), ())):
+                for one, other in product(
+                    accesses.get((source, a), ()), accesses.get((sink, b), ())
+                ):
                     if (one, other, later) not in tested:
                         self._take(found, self._verdict(one, other, later)[0])
 

@@ -24,7 +24,7 @@ class Nearby:
         self.all_modes = modes
         self.modes: list[int] = modes.tolist()
         telling = [(low, high) for low, high in digits if low.max() >= high.min()]
-        digits = telling or digits[-1:]  # the others meet, whichever two accesses it is
+        digits = telling or digits[-1:]  # in the others, any two accesses overlap
         ends = [both for low, high in digits for both in ((low, high), (-high, -low))]
         alike = [modes == mode for mode in (READ, ACCUMULATE) if mode in self.modes]
         ends += [(same, 2 - same) for same in alike]
@@ -84,8 +84,8 @@ class Nearby:
         if end - begin == 1:
             found = self.number[(held < limits).all(0).nonzero()[0][::-1]]
             return found, others - len(found)
-        meets = (held[:, None] < limits[:, ::-1, None]).all(0)
-        behind, at = np.divmod(meets.ravel().nonzero()[0], self.count)
+        overlaps = (held[:, None] < limits[:, ::-1, None]).all(0)
+        behind, at = np.divmod(overlaps.ravel().nonzero()[0], self.count)
         found = self.number[at] * (end - begin) + behind
         found.sort()
         return found[::-1], others - len(at)

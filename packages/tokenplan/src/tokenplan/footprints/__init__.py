@@ -1,4 +1,4 @@
-"""Footprints: bytes that an access touches over the iterations of its loops."""
+"""Footprints: the bytes of an access over the iterations of its loops."""
 
 from tokenplan.footprints.digit_values import Values, least_common, values_of
 from tokenplan.footprints.digits import (

@@ -1,7 +1,7 @@
 """Bytes as digits: row, column, byte inside an element, each affine in the iterations.
 
 A byte address is split by the strides of its buffer wherever an access stays inside a row while its
-loops run. Two accesses then meet where they meet in every digit, which is decided digit by digit.
+loops run. Two accesses overlap where they overlap in every digit, which is decided digit by digit.
 """
 
 from __future__ import annotations

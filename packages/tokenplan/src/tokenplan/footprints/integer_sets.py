@@ -1,4 +1,4 @@
-"""Footprints as integer sets: iterations of both ends, their distance, and where they meet."""
+"""Footprints as integer sets: iterations of both ends, their distance, and where they overlap."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class System:
         steps = [f"{c}*{self.variable(0, n - 1)}" for n, c in level.steps]
         return " + ".join([affine(level.offset, at), *steps])
 
-    def meet(self, a: Digit, at_a: dict[str, str], b: Digit, at_b: dict[str, str]) -> None:
+    def overlap(self, a: Digit, at_a: dict[str, str], b: Digit, at_b: dict[str, str]) -> None:
         """Both digits share a value."""
         one, other = self.value(a, at_a), self.value(b, at_b)
         self.constraints.append(f"{1 - a.extent} <= {one} - ({other}) <= {b.extent - 1}")

@@ -27,7 +27,7 @@ from tokenplan.graph.token_graph import (
 from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Node, Op, shared_loops
 
 ROUNDS = 3
-"""How many steps from statement to tensor to statement may tell two statements apart."""
+"""How many steps from statement to tensor to statement may distinguish two statements."""
 ALIKE = 64
 """So many statements that look alike are compared by the names of their tensors."""
 
@@ -45,7 +45,7 @@ def key_of(graph: TokenGraph) -> str:
 
 
 def _dependences(graph: TokenGraph) -> dict[str, set[str]]:
-    """Nodes of one body that must stay behind others of it, by id; ops and loops apart."""
+    """Nodes of one body that must stay behind others of it, by id: operations, and loops."""
     ops = {op.id: op for op in graph.kernel.ops()}
     behind: dict[str, set[str]] = defaultdict(set)
     for edge in graph.edges:
@@ -201,7 +201,7 @@ class _Form:
 
 
 def _refined(ops: list[Op], colours: dict[str, str]) -> dict[str, str]:
-    """Colours that also tell apart operations whose tensors are used in different ways."""
+    """Colours that also distinguish operations whose tensors are used in different ways."""
     users: dict[str, list[Any]] = defaultdict(list)
     for op in ops:
         for n, access in enumerate(op.accesses):

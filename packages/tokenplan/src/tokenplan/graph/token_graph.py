@@ -19,7 +19,7 @@ KEPT, IMPLIED, REMOVED = "kept", "implied", "removed"
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """One byte that both ends of an edge touch, and the iterations in which they do.
+    """One byte that both ends of an edge access, and the iterations in which they do.
 
     `element` is its index in the buffer.
     """

@@ -1,4 +1,4 @@
-"""Kernels as the planner sees them: operations in loops, and the bytes that each touches.
+"""Kernels as the planner sees them: operations in loops, and the bytes of each.
 
 Loops count iterations: a loop of T trips has iterations 0 … T-1 independent of the values of its
 variable, offsets are affine in iteration numbers, distances are differences of them. Bytes count
@@ -20,7 +20,7 @@ PLAIN = Swizzle()
 
 
 class Mode(StrEnum):
-    """How bytes are touched. Accumulations into the same bytes commute with one another."""
+    """How bytes are accessed. Accumulations into the same bytes commute with one another."""
 
     read = "R"
     write = "W"
@@ -36,7 +36,7 @@ def commute(a: Mode, b: Mode) -> bool:
 class Buffer:
     """Memory of its own: a tensor, an engine's register, or all tensors at fixed addresses.
 
-    `scope` are the loops (outermost first) in whose iterations it is made anew: two iterations of
+    `scope` are the loops (outermost first) in whose iterations it is allocated: two iterations of
     one of them do not share a byte of it.
     """
 
@@ -62,7 +62,7 @@ class Access:
     """Bytes of a buffer: offset + Σ strides[d] · i[d] + [0, width), 0 <= i[d] < shape[d].
 
     All counts are bytes; `offset` is affine in the iterations of the loops around. `opaque` says
-    why the exact bytes are known on the device alone; the access then names all it could touch.
+    why the exact bytes are known on the device alone; the access then names all that it could be.
     """
 
     buffer: str
@@ -111,7 +111,7 @@ Node = Op | Loop
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Operations in program order, in their loops; ids are unique, ops and loops apart."""
+    """Operations in program order, in their loops; no two operations or two loops share an id."""
 
     name: str
     target: str

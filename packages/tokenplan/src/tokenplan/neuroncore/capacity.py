@@ -26,7 +26,7 @@ class Held:
 def held(kernel: Kernel, slots: Mapping[str, int]) -> Held:
     """Every buffer in as many places as it has, none of them shared with another buffer.
 
-    Tensors at fixed addresses hold what lies up to the end of the last of them.
+    Tensors at fixed addresses contain all up to the end of the last of them.
     """
     target = resolve_target(kernel.target)
     sizes = {SBUF: 0, PSUM: 0}
@@ -40,7 +40,7 @@ def held(kernel: Kernel, slots: Mapping[str, int]) -> Held:
 
 
 def rotating(kernel: Kernel) -> dict[str, int]:
-    """On-chip buffers that are made anew in iterations → how often they are made."""
+    """On-chip buffers that are allocated in iterations → how often they are made."""
     loops = kernel.loops()
     return {
         buffer.id: prod(loops[loop].trips for loop in buffer.scope)

@@ -18,7 +18,7 @@ class Counted:
     """A need between queues as a wait for the counter of one of them.
 
     `values[n]` is the number of completions on `queue` that the n-th instance of `op` waits for, 0
-    where what it would wait for lies before the first iteration.
+    where what it would wait for is before the first iteration.
     """
 
     need: Need

@@ -19,7 +19,7 @@ MOST_BLOCKS = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """`op` starts after every instance of `after` that lies `distance` back has completed.
+    """`op` starts after every instance of `after` that is `distance` back has completed.
 
     `distance` counts the outermost loops that both share; it is not negative, and is counted
     through: an iteration that does not exist in the inner loop is one of the iteration before.
@@ -76,7 +76,7 @@ def _countable(trips: list[int], distance: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def of_slots(kernel: Kernel, slots: Mapping[str, int]) -> Iterator[Need]:
-    """Instance n of a buffer lies where instance n - slots lay: who uses it waits for who did."""
+    """Instance n of a buffer is where instance n - slots was: its users wait for those of that."""
     users: dict[str, dict[str, list[Access]]] = {}
     ops = {op.id: op for op in kernel.ops()}
     for op in ops.values():
@@ -97,7 +97,7 @@ def of_slots(kernel: Kernel, slots: Mapping[str, int]) -> Iterator[Need]:
 
 
 class _Masks:
-    """Which blocks of a buffer an access touches in some iteration."""
+    """Which blocks of a buffer an access has in some iteration."""
 
     def __init__(self, kernel: Kernel, buffer: Buffer) -> None:
         self.kernel, self.buffer = kernel, buffer

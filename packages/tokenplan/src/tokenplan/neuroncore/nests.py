@@ -34,7 +34,7 @@ def linear(vector: Sequence[int], trips: Sequence[int]) -> int:
 
 
 def least_linear(distance: tuple[int, ...], trips: Sequence[int]) -> int:
-    """The iterations that certainly lie between j and all that come up to j - distance.
+    """The iterations that are certainly between j and all that come up to j - distance.
 
     `distance` is not negative. Where a component carries into the loop around it, everything of the
     iteration before is meant, which is nearer than `linear(distance)`.

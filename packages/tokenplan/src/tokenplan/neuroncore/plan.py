@@ -23,7 +23,7 @@ class Wait:
     """An instance of `op` starts when the counter of `queue` is at least `unit` times `count`.
 
     `count` is affine in iterations of loops around both; it is taken `distance` iterations before
-    the instance's own. Where that lies before the first iteration there is nothing to wait for.
+    the instance's own. Where that is before the first iteration there is nothing to wait for.
     """
 
     op: str

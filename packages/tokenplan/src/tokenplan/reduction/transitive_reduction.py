@@ -170,13 +170,13 @@ class _Search:
     needed: list[Arc]
     work: int
     by_source: dict[int, list[Arc]] = field(default_factory=lambda: defaultdict(list))
-    touched: dict[int, list[Place]] = field(default_factory=lambda: defaultdict(list))
+    places_of: dict[int, list[Place]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         for arc in self.needed:
             self.by_source[arc.source].append(arc)
         for place in places(self.kernel):
-            self.touched[place.at].append(place)
+            self.places_of[place.at].append(place)
 
     def might_go(self, arc: Arc, edge: Edge) -> bool:
         """Whether the others order the two instances that show the conflict."""
@@ -225,10 +225,10 @@ class _Search:
             raise _TooMuchError
 
     def _meet(self, arc: Arc, start: Point, at: Point) -> bool:
-        """Whether these two instances touch a byte in ways that do not commute."""
+        """Whether these two instances access a byte in ways that do not commute."""
         before = dict(zip(self.graph.ops[arc.source].loops, start, strict=True))
         after = dict(zip(self.graph.ops[arc.sink].loops, at, strict=True))
-        pairs = product(self.touched[arc.source], self.touched[arc.sink])
+        pairs = product(self.places_of[arc.source], self.places_of[arc.sink])
         return any(self._overlap(a, before, b, after) for a, b in pairs)
 
     def _overlap(

@@ -118,8 +118,8 @@ PAGES = {
         Page(
             "W7",
             "search given up",
-            "Whether two accesses ever meet is a question about whole numbers that can take very "
-            "long. The exact search stops after a fixed number of steps per pair of accesses "
+            "Whether two accesses ever overlap is a question about whole numbers that can take "
+            "very long. The exact search stops after a fixed number of steps per pair of accesses "
             "(`--budget`), the same on every machine. The order is then kept: it may be needless, "
             "but none is lost.",
             "Give more with `--budget`, or write the index in a simpler way.",

@@ -18,7 +18,7 @@ _STYLES = {
 def dot(graph: TokenGraph, verbose: bool = False) -> str:
     """The graph in the DOT language; `verbose`: also every removed order of one tensor's parts.
 
-    Without it, tensors that are made anew in each iteration have no dotted edges.
+    Without it, tensors that are allocated in each iteration have no dotted edges.
     """
     lines = [f"digraph {_quoted(graph.kernel.name)} {{", "  rankdir=TB;", "  node [shape=box];"]
     numbers = {op.id: f"n{n}" for n, op in enumerate(graph.kernel.ops())}

@@ -172,7 +172,7 @@ class _Report:
         if witness is None:
             return [
                 f"{op_name(source)} {first} {edge.buffer}",
-                f"{op_name(sink)} {second} it, and nothing proves them apart [{edge.rule}]",
+                f"{op_name(sink)} {second} it, and nothing proves them disjoint [{edge.rule}]",
             ]
         what = element(self.kernel.buffers[edge.buffer], witness.byte)
         before = at_iterations(self.kernel, witness.source)
@@ -197,7 +197,7 @@ class _Report:
         return f"{before}, {after}{' later on' if any(edge.distance) else ''}"
 
     def _part(self, edge: Edge, op: Op, verb: str) -> str:
-        """The part of the buffer that the operation touches."""
+        """The part of the buffer that the operation accesses."""
         for access in op.accesses:
             if access.buffer == edge.buffer and _VERBS[access.mode] == verb:
                 return part(self.kernel, access)

@@ -14,9 +14,9 @@ from tokenplan.rules.pair import Conflict, Pair
 
 def nearest(pair: Pair, outer: int, budget: int) -> Conflict | None:
     """The least distance with a later iteration of shared loop `outer`, those around it being the
-    same (outer = number of shared loops: all the same), with a byte that both touch.
+    same (outer = number of shared loops: all the same), with a byte that both access.
 
-    Raises ExhaustedError where the two touch more than `budget` bytes.
+    Raises ExhaustedError where the two access more than `budget` bytes.
     """
     ends = ((pair.a, pair.source.loops), (pair.b, pair.sink.loops))
     trips = {loop: high + 1 for loop, (_, high) in pair.trips.items()}
@@ -40,10 +40,10 @@ def nearest(pair: Pair, outer: int, budget: int) -> Conflict | None:
     order = np.argsort(codes, kind="stable")
     place = np.searchsorted(codes[order], byte * span + start + least)
     found = order[np.minimum(place, len(order) - 1)]
-    meets = (place < len(order)) & (other[found] == byte)
-    if not meets.any():
+    overlaps = (place < len(order)) & (other[found] == byte)
+    if not overlaps.any():
         return None
-    distances = np.where(meets, codes[found] - byte * span - start, span)
+    distances = np.where(overlaps, codes[found] - byte * span - start, span)
     one = int(np.argmin(distances))
     return _conflict(pair, before, one, after, int(found[one]))
 
@@ -58,7 +58,7 @@ def num_bytes(access: Access) -> int:
 def _bytes(
     access: Access, loops: tuple[str, ...], trips: dict[str, int]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Every byte that is touched, and the iterations of each loop in which it is."""
+    """Every byte that is accessed, and the iterations of each loop in which it is."""
     steps = dict(access.offset.terms)
     sizes = (*(trips[loop] for loop in loops), *access.shape, access.width)
     moves = (*(steps.get(loop, 0) for loop in loops), *access.strides, 1)
@@ -94,7 +94,7 @@ def _conflict(
 
 
 def bytes_at(access: Access, at: Mapping[str, int]) -> np.ndarray:
-    """The bytes that an access touches in these iterations."""
+    """The bytes of an access in these iterations."""
     sizes = (*access.shape, access.width)
     index = np.indices(sizes, np.int64).reshape(len(sizes), -1)
     byte = access.offset.value(at) + np.array((*access.strides, 1), np.int64) @ index

@@ -44,7 +44,7 @@ class Part:
 
     @cached_property
     def reach(self) -> int:
-        """No element that is touched has this index or a greater one, counted in all the buffer;
+        """No element that is accessed has this index or a greater one, counted in all the buffer;
         from 2^31 on the least such index."""
         if self.values is not None:
             most = self.values[0].end * self.values[0].radix
@@ -78,7 +78,7 @@ class Part:
 
     @cached_property
     def is_box(self) -> bool:
-        """Whether every iteration touches all that lies inside the bounds of any."""
+        """Whether every iteration accesses all that is inside the bounds of any."""
         if self.access.swizzle or self.access.offset.terms:
             return False
         digits = self.values or self.digits
@@ -105,7 +105,7 @@ class Place:
 
     @property
     def buffer(self) -> Buffer:
-        """The buffer that it touches."""
+        """The buffer that it accesses."""
         return self.part.buffer
 
     @property
@@ -114,12 +114,12 @@ class Place:
         return self.part.trips
 
     def at_iteration(self, at: Mapping[str, int]) -> Footprint:
-        """The bytes that it touches in these iterations, before any swizzle."""
+        """The bytes that it accesses in these iterations, before any swizzle."""
         return self.part.at_zero.moved(self.access.offset.value(at))
 
 
 def places(kernel: Kernel) -> list[Place]:
-    """Every access that touches a byte, in program order."""
+    """Every access to at least one byte, in program order."""
     found, at = [], 0
     trips = {name: (0, loop.trips - 1) for name, loop in kernel.loops().items()}
     rows = {name: tuple(radices(buffer)) for name, buffer in kernel.buffers.items()}
@@ -129,7 +129,7 @@ def places(kernel: Kernel) -> list[Place]:
         for op in _ops(node):
             for access in op.accesses:
                 if access.width > 0 and 0 not in access.shape:
-                    key = _touched(access)
+                    key = _byte_facts(access)
                     part = parts.get(key)
                     if part is None:
                         buffer = access.buffer
@@ -140,8 +140,8 @@ def places(kernel: Kernel) -> list[Place]:
     return found
 
 
-def _touched(access: Access) -> Hashable:
-    """The facts that determine which bytes an access touches, and how well they are known."""
+def _byte_facts(access: Access) -> Hashable:
+    """The facts that determine the bytes of an access, and how well they are known."""
     start = access.offset
     box = access.shape, access.strides, access.width
     return access.buffer, start.constant, start.terms, box, access.swizzle, access.opaque

@@ -1,4 +1,4 @@
-"""XOR-swizzled parts: cosets of a vector space over F₂ that do not meet."""
+"""XOR-swizzled parts: cosets of a vector space over F₂ that are disjoint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SAYS = "they differ in address bits that no loop and no step changes"
 
 
 def decide(pair: Pair) -> Answer:
-    """Removed where the bytes of both are cosets base ⊕ span(bits), and these do not meet."""
+    """Removed where the bytes of both are cosets base ⊕ span(bits), and these are disjoint."""
     a, b = coset(pair.a, pair.trips), coset(pair.b, pair.trips)
     if a is None or b is None:
         return None

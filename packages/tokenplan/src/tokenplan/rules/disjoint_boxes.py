@@ -7,7 +7,7 @@ SAYS = "they access parts that are disjoint in every iteration"
 
 
 def decide(pair: Pair) -> Answer:
-    """Removed where the ranges of one digit, over all iterations, do not meet."""
+    """Removed where the ranges of one digit, over all iterations, are disjoint."""
     for a, b in pair.levels:
         low, high = a.bounds(pair.trips)
         other_low, other_high = b.bounds(pair.trips)

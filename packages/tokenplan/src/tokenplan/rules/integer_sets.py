@@ -63,7 +63,7 @@ def carried_by(pair: Pair, outer: int, budget: int) -> Conflict | None:
     same (outer = number of shared loops: all the same). Raises ExhaustedError.
 
     Accesses that are swizzled in two ways are first distinguished by address bits; then the set
-    gives where they might meet, and where it is not empty their bytes are looked at.
+    gives where they might overlap, and where it is not empty their bytes are compared.
     """
     if not pair.is_exact and cosets.are_disjoint(pair, outer):
         return None
@@ -84,7 +84,7 @@ def _in_sets(pair: Pair, outer: int, budget: int) -> Conflict | None:
     after |= system.iterations(private, pair.trips)
     ends = []  # how many variables there are after each digit
     for a, b in pair.levels:
-        system.meet(a, before, b, after)
+        system.overlap(a, before, b, after)
         ends.append(system.variables)
     point = first_point(system.variables, system.constraints, budget)
     if point is None:

@@ -28,7 +28,7 @@ _NOWHERE: Mapping[str, int] = {}
 
 
 class Conflict(NamedTuple):
-    """They do (or might), `distance` iterations apart and never fewer.
+    """They do (or might), at a distance of `distance` iterations and never fewer.
 
     Where the byte is known, so are the iterations of all loops around either end.
     """

@@ -17,7 +17,7 @@ def decide(pair: Pair) -> Answer:
     """Removed where, in one digit, the difference of the two is bound to residues that miss.
 
     The difference is constant + g · (any integer), g the divisor of every step; digits of extents
-    m and n meet where it lies strictly between -m and n.
+    m and n overlap where it is strictly between -m and n.
     """
     fixed = pair.shared[: pair.fixed]
     if any(_differ_by_residue(a, b, fixed) for a, b in pair.levels):

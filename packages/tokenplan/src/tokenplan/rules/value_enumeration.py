@@ -12,7 +12,7 @@ Digits = Sequence[Values]
 
 
 def decide(pair: Pair, budget: int) -> Answer:
-    """Removed or a byte that both touch; None inside of loops and where there are many values."""
+    """Removed or a byte that both access; None inside of loops and where there are many values."""
     if pair.source.loops or pair.sink.loops or not pair.is_exact:
         return None
     known: tuple[list[Values], list[Values]] = [], []

@@ -1,4 +1,4 @@
-"""Tensors with many accesses: which pairs need a look at all.
+"""Tensors with many accesses: which pairs are tested.
 
 A write that covers an earlier access replaces it: what conflicts with the earlier one later on,
 conflicts with the write, too, and waits for it; so do several writes that cover it together.
@@ -26,7 +26,7 @@ Candidate = tuple[Place, Place, bool]
 Test = Callable[[Place, Place, bool], Verdict]
 
 MOST_PARTS = 4_000
-"""Of so many parts of a tensor or fewer it is remembered which lie apart."""
+"""Of so many parts of a tensor or fewer it is remembered which are disjoint."""
 
 FIRST, FEW = 6, 32
 """The number of sources tested one by one before the operations that they wait for are dropped: the
@@ -49,18 +49,18 @@ def all_pairs(group: list[Place]) -> Iterator[Candidate]:
                     yield other, sink, True
 
 
-def sweep(group: list[Place], test: Test) -> Counter[str]:
+def select_pairs(group: list[Place], test: Test) -> Counter[str]:
     """Tests the pairs of one buffer that may overlap and whose order no others imply.
 
-    How many of the rest lie apart, by rule.
+    How many of the rest are disjoint, by rule.
     """
-    state = _Sweep(group, test)
+    state = _Selection(group, test)
     state.forward()
     state.backward()
     return state.disjoint
 
 
-class _Sweep:
+class _Selection:
     def __init__(self, group: list[Place], test: Test) -> None:
         self.group, self.test = group, test
         self.disjoint: Counter[str] = Counter()
@@ -89,7 +89,7 @@ class _Sweep:
         self.ancestors = Ancestors(len(group))
         self.overwritten = Overwritten(self.digits)
         self.rules: dict[int, np.ndarray] = {}
-        """For a part outside of loops: by which rule each part lies apart from it; 0: none yet."""
+        """For a part outside of loops: by which rule each part is disjoint from it; 0: none yet."""
         self.num_parts = len(parts)
         self.covers: dict[tuple[Part, Part], tuple[bool, bool]] = {}
 
@@ -244,7 +244,7 @@ class _Sweep:
 
 
 def _covers(pair: Pair, by_sink: bool) -> bool:
-    """Whether, in every iteration, one end touches all bytes that the other does."""
+    """Whether, in every iteration, one end accesses all bytes that the other does."""
     for a, b in pair.levels:
         big, small = (b, a) if by_sink else (a, b)
         if big.offset.terms != small.offset.terms:

@@ -1,0 +1,77 @@
+"""Executed accesses of a tile block, and every two of them that need an order and have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+SPACING = 1 << 40
+"""Bytes from the start of one parameter to the next."""
+ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
+
+
+@dataclass(frozen=True, slots=True)
+class TileAccess:
+    """One executed load or store."""
+
+    name: str
+    line: int
+    writes: bool
+    order: str
+    runs: np.ndarray = field(repr=False)
+    """(n, 2): first byte and end of each run of bytes, sorted and disjoint."""
+    before: int
+    """Accesses that are complete when it starts, as bits."""
+
+    def __str__(self) -> str:
+        return f"{self.name} (line {self.line})"
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The first byte and the end of the last; equal for no byte."""
+        return (int(self.runs[0, 0]), int(self.runs[-1, 1])) if len(self.runs) else (0, 0)
+
+
+def lost_orders(
+    accesses: Sequence[TileAccess], may_alias: Sequence[tuple[int, int]] = ()
+) -> Iterator[str]:
+    """Every two accesses whose order matters and that no token orders."""
+    shared = {frozenset(pair) for pair in may_alias}
+    bounds = [access.bounds for access in accesses]
+    low, high = np.array(bounds, np.int64).reshape(-1, 2).T
+    writes = np.array([a.writes for a in accesses], bool)
+    acquires = np.array([a.order in ACQUIRES for a in accesses], bool)
+    for late, after in enumerate(accesses):
+        first, end = bounds[late]
+        found = (low[:late] < end) & (high[:late] > first) & (writes[:late] | after.writes)
+        found |= acquires[:late] | (bool(shared) or after.order in RELEASES)
+        for early in np.flatnonzero(found).tolist():
+            why = None if after.before >> early & 1 else _reason(accesses[early], after, shared)
+            if why:
+                yield f"{accesses[early]} and {after} {why}, and no token orders them"
+
+
+def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) -> str | None:
+    if before.order in ACQUIRES or after.order in RELEASES:
+        return "are ordered by acquire or release"
+    if not (before.writes or after.writes) or not len(before.runs) or not len(after.runs):
+        return None
+    one, other = before.bounds[0] // SPACING, after.bounds[0] // SPACING
+    if frozenset((one, other)) in shared:
+        return f"access parameters {one} and {other}, which may share bytes"
+    byte = _shared_byte(before.runs, after.runs)
+    return None if byte is None else f"share byte {byte % SPACING} of parameter {one}"
+
+
+def _shared_byte(a: np.ndarray, b: np.ndarray) -> int | None:
+    """The first byte that is in runs of both."""
+    at = np.searchsorted(b[:, 1], a[:, 0], side="right")
+    reaches = at < len(b)
+    both = reaches.copy()
+    both[reaches] = b[at[reaches], 0] < a[reaches, 1]
+    if not both.any():
+        return None
+    n = int(np.argmax(both))
+    return int(max(a[n, 0], b[at[n], 0]))
