@@ -53,7 +53,7 @@ SEED = 27
 def found_kernels() -> dict[str, Callable[[], TileKernel]]:
     """The streaming and litmus kernels of the tests, and the examples."""
     streaming = (kernels.even_odd, kernels.two_stores, kernels.disjoint_store, kernels.recurrence)
-    litmus = {name: lambda name=name: kernels.litmus(name) for name in ("RAW", "WAR", "WAW")}
+    litmus = {name: lambda name=name: kernels.litmus(name) for name in kernels.LITMUS}
     examples = run_path(str(FOLDER / "kernels.py"), run_name="tile_ir_kernels")
     made = {name: example.make for name, example in examples["EXAMPLES"].items()}
     made["gemm"] = lambda: examples["gemm"](1024, 1024, 1024, dtype="f16")

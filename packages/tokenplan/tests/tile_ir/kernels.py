@@ -50,9 +50,15 @@ def recurrence() -> TileKernel:
     return kernel
 
 
+LITMUS = ("RAW", "WAR", "WAW", "acquire", "release", "acq_rel")
+
+
 def litmus(family: str) -> TileKernel:
-    """Two or three accesses to one tile: RAW, WAR or WAW."""
+    """Two or three accesses to one tile, RAW, WAR or WAW; or a counter with a memory order beside
+    accesses that need it."""
     kernel = TileKernel(family)
+    if family.islower():
+        return _counted(kernel, family)
     a, b, c = (kernel.array(name, (64, 64)) for name in "abc")
     at, tile = (0, 0), (64, 64)
     if family == "RAW":
@@ -66,6 +72,18 @@ def litmus(family: str) -> TileKernel:
     else:
         kernel.store(a, at, kernel.full(tile, 1.0))
         kernel.store(a, at, kernel.full(tile, 2.0))
+    return kernel
+
+
+def _counted(kernel: TileKernel, order: str) -> TileKernel:
+    """A tile is stored before a counter that releases, and loaded after one that acquires."""
+    a, b = (kernel.array(name, (64, 64)) for name in "ab")
+    counter = kernel.array("counter", (1, 1), "i32")
+    if order != "acquire":
+        kernel.store(a, (0, 0), kernel.full((64, 64), 1.0))
+    kernel.atomic(counter, (0, 0), "add", kernel.full((1, 1), 1, "i32"), order=order)
+    if order != "release":
+        kernel.load(b, (0, 0), (64, 64))
     return kernel
 
 

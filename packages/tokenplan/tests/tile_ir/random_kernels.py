@@ -1,10 +1,12 @@
-"""Random kernels over tiles: nests of loops, tiles that nearly overlap, memory orders, strides."""
+"""Random kernels over tiles: nests of loops, tiles that nearly overlap, memory orders, strides,
+atomic updates."""
 
 from __future__ import annotations
 
 import random
 
 from tokenplan.tile_ir import TileKernel
+from tokenplan.tile_ir.description import ORDERS, SCOPES
 
 
 def random_kernel(
@@ -61,8 +63,13 @@ class _Maker:
             steps = (max(1, tile[0] // 2), tile[1])
             options["traversal"] = steps
         if self.fences and rng.random() < 0.08:
-            options |= {"scope": rng.choice(("block", "device", "system"))}
-        if rng.random() < 0.5:
+            options |= {"scope": rng.choice(SCOPES)}
+        if self.fences and rng.random() < 0.1:
+            order, scope = rng.choice(ORDERS["atomic"]), rng.choice(SCOPES)
+            self.kernel.atomic(array, (index, column), rng.choice(("addf", "xchg")),
+                               self.kernel.full(tile, 1.0), order=order,
+                               **options | {"scope": scope})  # fmt: skip
+        elif rng.random() < 0.5:
             order = rng.choice(("relaxed", "acquire")) if "scope" in options else "weak"
             self.kernel.load(array, (index, column), tile, order=order, **options)
         else:

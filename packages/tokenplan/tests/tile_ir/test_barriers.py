@@ -43,3 +43,17 @@ def test_a_litmus_kernel_loses_its_barrier_with_its_order(tileiras, family, targ
     assert with_order.barriers > without.barriers == 0
     if family == "WAW":  # one of two stores is dropped
         assert without.instructions["STG"] < with_order.instructions["STG"]
+
+
+FENCES = {"acquire": {"CCTL": True, "ERRBAR": False}, "release": {"CCTL": False, "ERRBAR": True},
+          "acq_rel": {"CCTL": True, "ERRBAR": True}}  # fmt: skip
+"""Whether caches are invalidated, and whether earlier writes are complete."""
+
+
+@each_target
+@pytest.mark.parametrize("order", FENCES)
+def test_an_atomic_update_has_the_fences_of_its_order(tileiras, order, target):
+    found = kernels.statistics(kernels.litmus(order), target)
+
+    assert found.instructions["ATOMG"] + found.instructions["ATOM"] == 1, found.names
+    assert {name: found.instructions[name] > 0 for name in FENCES[order]} == FENCES[order]

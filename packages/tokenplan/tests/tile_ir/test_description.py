@@ -13,7 +13,7 @@ from tokenplan.tile_ir import DescriptionError, Order, TileKernel, orders_of
         (
             (64, 64),
             {"order": "release", "scope": "device"},
-            "load: a load cannot have order 'release'",
+            "load: load cannot have order 'release'",
         ),
         ((64, 64), {"order": "weak", "scope": "device"}, "load: order weak with scope device"),
         ((64, 64), {"order": "acquire"}, "load: order acquire with scope None"),
@@ -121,3 +121,38 @@ def test_what_belongs_to_another_kernel_or_loop_is_rejected():
         kernel.store(kernel.array("h", (64, 64), "f16"), (0, 0), kernel.load(a, (0, 0), (64, 64)))
     with pytest.raises(DescriptionError, match="0 to 2"), kernel.loop("n", -3):
         pass
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mode", "options", "message"),
+    [
+        ("i32", "addf", {}, "atomic: i32 has no atomic 'addf'"),
+        ("f32", "max", {}, "atomic: f32 has no atomic 'max'"),
+        ("bf16", "addf", {}, "atomic: bf16 has no atomic 'addf'"),
+        ("i32", "add", {"order": "weak", "scope": None}, "atomic cannot have order 'weak'"),
+        ("i32", "add", {"scope": None}, "order acq_rel with scope None"),
+        ("i32", "add", {"padding": "zero"}, "neither padding nor hints"),
+        ("i32", "add", {"hints": {"latency": 2}}, "neither padding nor hints"),
+    ],
+)
+def test_an_atomic_update_that_does_not_exist_is_rejected_by_name(dtype, mode, options, message):
+    kernel = TileKernel("wrong")
+    array, ones = kernel.array("a", (64, 64), dtype), kernel.full((64, 64), 1, dtype)
+
+    with pytest.raises(DescriptionError, match=message):
+        kernel.atomic(array, (0, 0), mode, ones, **options)
+    with pytest.raises(DescriptionError, match="store has no mode"):
+        kernel.store(array, (0, 0), ones, mode="add")
+
+
+def test_an_atomic_update_with_acq_rel_is_between_all_before_and_all_after_it():
+    kernel = TileKernel("message")
+    data, flag = kernel.array("data", (64, 64)), kernel.array("flag", (1, 1), "i32")
+    kernel.store(data, (0, 0), kernel.full((64, 64), 1.0))
+    kernel.atomic(flag, (0, 0), "add", kernel.full((1, 1), 1, "i32"))
+    kernel.load(data, (0, 0), (64, 64))
+
+    assert orders_of(kernel.described()).kept == (
+        Order("store", "atomic"),
+        Order("atomic", "load"),
+    )

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenplan.checker.tile_accesses import SPACING, TileAccess, lost_orders
 from tokenplan.checker.memory import grid, make_tensor, make_view, runs_of_elements, runs_of_tile
+from tokenplan.checker.tile_accesses import SPACING, TileAccess, lost_orders
 
 _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
            "f16": np.float16, "f32": np.float32, "tf32": np.float32, "f64": np.float64,
@@ -189,32 +189,64 @@ def _pointers(run: Execution, op: Any, name: str) -> tuple[np.ndarray, np.ndarra
 
 def _load_pointers(run: Execution, op: Any) -> list[Any]:
     addresses, inside = _pointers(run, op, "source")
-    dtype = run.dtype(op.results[0].type["element"])
-    done = run.transfer(op, runs_of_elements(addresses[inside], np.dtype(dtype).itemsize))
+    done = run.transfer(op, runs_of_elements(addresses[inside], _itemsize(run, op, "source")))
     if run.footprints_only:
         return [_UNKNOWN, done]
     fill = run.value(op, "padding")
-    return [run.read(addresses, inside, 0 if fill is None else fill.flat[0], dtype), done]
+    fill = 0 if fill is None else fill.flat[0]
+    return [run.read(addresses, inside, fill, _dtype(run, op)), done]
 
 
 def _store_pointers(run: Execution, op: Any) -> list[Any]:
     addresses, inside = _pointers(run, op, "pointers")
-    size = run.dtype(op.operands["pointers"][0].type["element"]["pointee"])
-    done = run.transfer(op, runs_of_elements(addresses[inside], np.dtype(size).itemsize))
+    done = run.transfer(op, runs_of_elements(addresses[inside], _itemsize(run, op, "pointers")))
     if not run.footprints_only:
         run.write(addresses, inside, np.asarray(run.value(op, "value")))
     return [done]
 
 
-def _atomic(run: Execution, op: Any) -> list[Any]:
-    if not run.footprints_only:
-        raise ExecutionError(f"values of {op.name} are not calculated by the checker")
-    return [_UNKNOWN, *_store_pointers(run, op)]
+def _update(run: Execution, op: Any) -> list[Any]:
+    """Each element in turn, so that one address may occur several times."""
+    addresses, inside = _pointers(run, op, "pointers")
+    done = run.transfer(op, runs_of_elements(addresses[inside], _itemsize(run, op, "pointers")))
+    if run.footprints_only:
+        return [_UNKNOWN, done]
+    array, index = run.elements(addresses[inside])
+    given = [np.asarray(run.value(op, name))[inside] for name in ("compare", "value")
+             if op.operands.get(name)]  # fmt: skip
+    combine, found = _COMBINED[op.attributes.get("mode", "cas")], []
+    for at, *operands in zip(index.tolist(), *given, strict=True):
+        found.append(array[at])
+        array[at] = combine(array[at], *operands)
+    before = np.zeros(addresses.shape, array.dtype)
+    before[inside] = found
+    return [before, done]
+
+
+def _unsigned(combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def apply(old: Any, new: Any) -> Any:
+        return combine(*(x.view(f"u{x.itemsize}") for x in (old, new))).view(old.dtype)
+
+    return apply
+
+
+_COMBINED: Mapping[str, Callable[..., Any]] = {
+    "add": np.add, "addf": np.add, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor, "max": np.maximum, "min": np.minimum, "umax": _unsigned(np.maximum),
+    "umin": _unsigned(np.minimum), "xchg": lambda old, new: new,
+    "cas": lambda old, compare, new: new if old.tobytes() == compare.tobytes() else old,
+}  # fmt: skip
+"""By the mode of an atomic update: an element afterwards."""
+
+
+def _itemsize(run: Execution, op: Any, pointers: str) -> int:
+    (found,) = op.operands[pointers]
+    return int(np.dtype(run.dtype(found.type["element"]["pointee"])).itemsize)
 
 
 def _offset(run: Execution, op: Any) -> list[Any]:
-    size = np.dtype(run.dtype(op.results[0].type["element"]["pointee"])).itemsize
     offsets = run.value(op, "offsets").astype(np.int64)
+    size = _itemsize(run, op, "pointers")
     return [np.asarray(run.value(op, "pointers")) + offsets * size]
 
 
@@ -355,7 +387,7 @@ _OPERATIONS: dict[str, Callable[[Execution, Any], list[Any]]] = _ARITHMETIC | {
     "make_partition_view": make_view,
     "make_strided_view": make_view, "make_gather_scatter_view": make_view,
     "load_view_tko": _load_view, "store_view_tko": _store_view, "load_ptr_tko": _load_pointers,
-    "store_ptr_tko": _store_pointers, "atomic_rmw_tko": _atomic, "atomic_cas_tko": _atomic,
+    "store_ptr_tko": _store_pointers, "atomic_rmw_tko": _update, "atomic_cas_tko": _update,
     "offset": _offset, "for": _for, "if": _if, "reduce": _reduce,
     "make_token": lambda run, op: [0], "join_tokens": _join, "get_tensor_shape": _tensor_shape,
     "get_index_space_shape": _index_space,

@@ -2,8 +2,9 @@
 
 from tokenplan.tile_ir.bytecode_report import explain as explain_bytecode
 from tokenplan.tile_ir.bytecode_report import is_bytecode
-from tokenplan.tile_ir.description import DescriptionError, TileKernel
+from tokenplan.tile_ir.description import DescriptionError
 from tokenplan.tile_ir.emission import emit
+from tokenplan.tile_ir.kernel_builder import TileKernel
 from tokenplan.tile_ir.model import Order, Orders
 from tokenplan.tile_ir.neuroncore_program import neuroncore_program
 from tokenplan.tile_ir.orders import orders_of, total_orders

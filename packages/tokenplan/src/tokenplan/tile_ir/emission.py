@@ -200,9 +200,12 @@ class _Emitter:
         if made.hints:
             attributes["hints"] = {self.target: dict(made.hints)}
         token = self.tokens.input(made.id)
-        if made.is_store:
+        if made.kind == "store":
             value = self.tiles[made.tile.id]
             done = self.views.store(made, value, attributes, token)
+        elif made.operand is not None:
+            value = self.tiles[made.operand.id]
+            self.tiles[made.tile.id], done = self.views.atomic(made, value, attributes, token)
         else:
             self.tiles[made.tile.id], done = self.views.load(made, attributes, token)
         self.tokens.current[made.id] = done

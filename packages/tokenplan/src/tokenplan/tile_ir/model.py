@@ -147,17 +147,16 @@ class _Reader:
         return tuple(found)
 
     def op(self, made: Transfer, loops: tuple[str, ...]) -> Op:
-        details = {"order": made.order, "scope": made.scope, "padding": made.padding}
+        details = {n: getattr(made, n) for n in ("order", "scope", "padding", "mode")}
         own = {name: value for name, value in details.items() if value not in (None, "weak")}
         shown = tuple(sorted({**own, **self.details.get(made.id, {})}.items()))
-        kind = "store" if made.is_store else "load"
         access = self.access(made)
-        return Op(made.id, kind, "memory", loops, (access,), shown, made.place)
+        return Op(made.id, made.kind, "memory", loops, (access,), shown, made.place)
 
     def access(self, made: Transfer) -> Access:
         """The bytes of the tile; all of the buffer where they are not affine in the loops."""
         memory, array = self.memories[made.array.name], made.array
-        mode, size = Mode.write if made.is_store else Mode.read, array.itemsize
+        mode, size = Mode.read if made.kind == "load" else Mode.write, array.itemsize
         offset, boxes = Affine(array.layout.offset), []
         for index, step, extent, factors in zip(
             made.index, made.step, made.tile.shape, memory.dims, strict=True

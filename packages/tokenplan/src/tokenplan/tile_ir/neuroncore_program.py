@@ -44,7 +44,7 @@ def neuroncore_program(described: Described, target: str = "trn2", nki: str = "0
         writer.line(f"for {name} in range({size}):")
         writer.depth += 1
     writer.statements(described.body)
-    stored = dict.fromkeys(t.array.name for t in described.transfers() if t.is_store)
+    stored = dict.fromkeys(t.array.name for t in described.transfers() if t.kind == "store")
     text = "\n".join([*head, *writer.lines, f"    return {', '.join(stored)}", ""])
     return parse_program(text, described.name)
 
@@ -95,7 +95,7 @@ class _Writer:
         if made.order != "weak":
             raise DescriptionError(f"{made.id}: the NeuronCore has no order {made.order}")
         part = f"{made.array.name}[{', '.join(_ranges(made))}]"
-        if made.is_store:
+        if made.kind == "store":
             self.call("dma_copy", dst=part, src=self.whole(made.tile))
             return
         self.buffers[made.tile.id] = self.new(made.tile.shape, made.tile.dtype)

@@ -37,11 +37,11 @@ from tokenplan.tile_ir.description import (
     Described,
     Repeat,
     Statement,
-    TileKernel,
     Transfer,
     walk,
 )
 from tokenplan.tile_ir.emission import emit
+from tokenplan.tile_ir.kernel_builder import TileKernel
 from tokenplan.tile_ir.orders import orders_of
 from tokenplan.tile_ir.results import MOST_RESIDENT, Funnel, Result, Store, SweepError
 from tokenplan.tile_ir.verdicts import architecture, has_slow_load
@@ -203,7 +203,7 @@ class Compilation(NamedTuple):
 def compiled(job: Compilation, report: Report) -> tuple[Result, bytes]:
     """The result and the binary of one compilation; a rejection is a result, too.
 
-    Raises CompilerError for what another compilation may not meet: a limit, a crash, a full disk.
+    Raises CompilerError for what another compilation may not have: a limit, a crash, a full disk.
     """
     began, version = monotonic(), compiler.version()
     parent = job.folder if job.folder.is_dir() else None  # another machine's disk

@@ -58,7 +58,7 @@ def has_slow_load(described: Described, target: str) -> bool:
     return any(
         v.obstacles or (v.view.kind == "gather_scatter_view" and v.access.tile.id in multiplied)
         for v in verdicts(described, target)
-        if not v.access.is_store
+        if v.access.kind == "load"
     )
 
 

@@ -23,9 +23,12 @@ _PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float
 def view_of(made: Transfer) -> TileView:
     """How the access is made: the layout's verdict on its tile, or a strided view.
 
-    A traversal other than the tile's extents needs one stride per dimension.
+    A traversal other than the tile's extents needs one stride per dimension. Atomic updates have no
+    views in the subset.
     """
     found = lower(made.array.layout, made.tile.shape)
+    if made.kind == "atomic":
+        return TileView("pointer_tile", found.tile, reason="an atomic update")
     if made.traversal is None:
         return found
     if len(found.dims) == len(made.tile.shape) and found.is_view and not found.flips:
@@ -114,6 +117,17 @@ class Views:
             "store_view_tko", TOKEN, attributes,
             tile=self._reshaped(value, kind), view=view, index=index, token=token,
         )  # fmt: skip
+
+    def atomic(
+        self, made: Transfer, operand: Value, attributes: Attributes, token: Value | None
+    ) -> tuple[Value, Value]:
+        """The elements before the update, and its token."""
+        pointers, mask = self._pointers(made)
+        before, done = self.body.add(
+            "atomic_rmw_tko", (operand.type, TOKEN), {**attributes, "mode": made.mode},
+            pointers=pointers, value=operand, mask=mask, token=token,
+        )  # fmt: skip
+        return before, done
 
     def _reshaped(self, value: Value, kind: Type) -> Value:
         return value if value.type == kind else self.body.one("reshape", kind, source=value)

@@ -17,7 +17,8 @@ from tokenplan.tile_ir.bytecode.types import TOKEN, Type, tile
 
 Operand = Value | Sequence[Value] | None
 I32 = tile("i32")
-_BITS = {"bf16": "u2", "f16": "f2", "f32": "f4", "f64": "f8", "i1": "u1", "i32": "i4", "i64": "i8"}
+_BITS = {"bf16": "u2", "f16": "f2", "f32": "f4", "f64": "f8", "i1": "u1", "i8": "i1", "i16": "i2",
+         "i32": "i4", "i64": "i8"}  # fmt: skip
 
 
 @dataclass

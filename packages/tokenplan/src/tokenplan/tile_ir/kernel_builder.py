@@ -1,0 +1,209 @@
+"""The builder of kernels over tiles, which checks each statement as it is added."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from neuroncore.layout import Layout
+from neuroncore.program import Affine
+from neuroncore.source_location import Place
+from tokenplan.tile_ir.bytecode.types import ITEM_BITS
+from tokenplan.tile_ir.computations import result_of
+from tokenplan.tile_ir.description import (
+    KERNEL_HINTS,
+    Array,
+    Compute,
+    Described,
+    DescriptionError,
+    Repeat,
+    Statement,
+    Tile,
+    Transfer,
+    check_hint,
+    check_transfer,
+)
+
+
+@dataclass
+class _OpenLoop:
+    carried: list[list[Tile]] = field(default_factory=list)
+
+
+class TileKernel:
+    """A description under construction.
+
+    >>> kernel = TileKernel("double")
+    >>> a = kernel.array("a", (256, 64))
+    >>> with kernel.loop("k", 4) as k:
+    ...     kernel.store(a, (k, 0), kernel.compute("mulf", kernel.load(a, (k, 0), (64, 64)), 2.0))
+    >>> len(list(kernel.described().transfers()))
+    2
+    """
+
+    def __init__(self, name: str, **hints: int) -> None:
+        for hint, value in hints.items():
+            check_hint("the kernel", hint, value, KERNEL_HINTS)
+        self.name, self.hints = name, hints
+        self.arrays: dict[str, Array] = {}
+        self.grids: dict[str, int] = {}
+        self.body: list[Statement] = []
+        self.loops: list[tuple[str, int, _OpenLoop]] = []
+        self.names: set[str] = set()
+
+    def described(self) -> Described:
+        """The kernel as described so far."""
+        grid = tuple(self.grids.items())
+        return Described(self.name, tuple(self.arrays.values()), grid, tuple(self.body), self.hints)
+
+    def array(
+        self,
+        name: str,
+        shape: Sequence[int] | Layout,
+        dtype: str = "f32",
+        strides: Sequence[int] | None = None,
+        alignment: int = 16,
+        alias_group: str | None = None,
+    ) -> Array:
+        """A parameter; a shape with row-major or these strides, or a layout, in elements."""
+        layout = shape if isinstance(shape, Layout) else Layout.of(shape, strides)
+        if dtype not in ITEM_BITS or ITEM_BITS[dtype] % 8:
+            raise DescriptionError(f"array {name} has the unknown dtype {dtype!r}")
+        if alignment < 1 or alignment & alignment - 1:
+            raise DescriptionError(f"array {name} is aligned to a power of two", got=str(alignment))
+        if name in self.arrays:
+            raise DescriptionError(f"there are two arrays {name}", hint="give each its own name")
+        self.arrays[name] = Array(name, dtype, layout, alignment, alias_group)
+        return self.arrays[name]
+
+    def grid(self, name: str, size: int) -> Affine:
+        """The index of this instance along the next of at most three grid dimensions."""
+        if len(self.grids) == 3:
+            raise DescriptionError("a grid has at most three dimensions")
+        if size < 1:
+            raise DescriptionError(f"grid dimension {name} has 1 block or more", got=str(size))
+        unique = self._id(name)
+        self.grids[unique] = size
+        return Affine.variable(unique)
+
+    @contextmanager
+    def loop(self, name: str, trips: int) -> Iterator[Affine]:
+        """Statements that are repeated; the variable runs from 0 to trips - 1."""
+        if not 0 <= trips < 2**31:
+            raise DescriptionError(f"loop {name} has 0 to 2^31 - 1 iterations", got=str(trips))
+        unique = self._id(name)
+        opened, outer, self.body = _OpenLoop(), self.body, []
+        self.loops.append((unique, trips, opened))
+        yield Affine.variable(unique)
+        self.loops.pop()
+        carried = tuple((a, b, c, d) for a, b, c, d in opened.carried)
+        outer.append(Repeat(unique, trips, tuple(self.body), carried, _caller()))
+        self.body = outer
+
+    def carry(self, initial: Tile) -> Tile:
+        """The value of `initial` in the first iteration of the innermost loop; see `update`."""
+        inside = Tile(self._id(f"{initial.id}_in"), initial.shape, initial.dtype)
+        result = Tile(self._id(f"{initial.id}_out"), initial.shape, initial.dtype)
+        self.loops[-1][-1].carried.append([initial, inside, inside, result])
+        return inside
+
+    def update(self, inside: Tile, value: Tile) -> Tile:
+        """The next iteration has `value`; returns the result, to be used after the loop."""
+        for entry in self.loops[-1][-1].carried:
+            if entry[1] is inside:
+                if value.shape != inside.shape or value.dtype != inside.dtype:
+                    raise DescriptionError(
+                        f"{inside.id} is carried as {inside.dtype}{list(inside.shape)}",
+                        got=f"{value.dtype}{list(value.shape)}",
+                    )
+                entry[2] = value
+                return entry[3]
+        raise DescriptionError(f"{inside.id} is not carried by the innermost loop")
+
+    def load(self, array: Array, index: Sequence[Affine | int], tile: Sequence[int],
+             name: str = "load", **options: Any) -> Tile:  # fmt: skip
+        """The tile at this index; options are fields of `Transfer`."""
+        loaded = Tile(self._id(name), tuple(tile), array.dtype)
+        return self._transfer("load", loaded.id, array, index, loaded, options)
+
+    def store(self, array: Array, index: Sequence[Affine | int], tile: Tile,
+              name: str = "store", **options: Any) -> None:  # fmt: skip
+        """Writes the tile at this index."""
+        self._transfer("store", self._id(name), array, index, tile, options)
+
+    def atomic(self, array: Array, index: Sequence[Affine | int], mode: str, operand: Tile,
+               name: str = "atomic", order: str = "acq_rel", scope: str = "device",
+               **options: Any) -> Tile:  # fmt: skip
+        """Updates each element of the tile at this index with `operand` in one transaction; the
+        elements before. `mode` is one of `ATOMIC_MODES`."""
+        before = Tile(self._id(name), operand.shape, operand.dtype)
+        options |= {"mode": mode, "operand": operand, "order": order, "scope": scope}
+        return self._transfer("atomic", before.id, array, index, before, options)
+
+    def _transfer(self, kind: str, identity: str, array: Array, index: Sequence[Affine | int],
+                  tile: Tile, options: dict[str, Any]) -> Tile:  # fmt: skip
+        where = tuple(map(Affine.of, index))
+        made = Transfer(identity, array, where, tile, kind, **options, place=_caller())
+        check_transfer(made)
+        if self.arrays.get(array.name) is not array:
+            raise DescriptionError(f"{identity}: {array.name} is not an array of this kernel")
+        self._check_index(made)
+        self.body.append(made)
+        return tile
+
+    def _check_index(self, made: Transfer) -> None:
+        """Variables belong to loops around or the grid, and 32 bits contain the index."""
+        trips = self.grids | {name: trips for name, trips, _ in self.loops}
+        ranges = {name: (0, max(1, n) - 1) for name, n in trips.items()}
+        for index in made.index:
+            unknown = {name for name, _ in index.terms} - trips.keys()
+            if unknown:
+                raise DescriptionError(
+                    f"{made.id}: {min(unknown)} is not a variable of the grid or a loop around"
+                )
+            low, high = index.bounds(ranges)
+            if low < 0 or high >= 2**31:
+                raise DescriptionError(
+                    f"{made.id}: indices are 0 to 2^31 - 1", got=f"{low} to {high}"
+                )
+
+    def compute(self, operation: str, *inputs: Tile | float, **attributes: Any) -> Tile:
+        """The result of an operation of `tokenplan.tile_ir.computations`; numbers are constants."""
+        tiles = [t for t in inputs if isinstance(t, Tile)]
+        given = tuple(x if isinstance(x, Tile) else self._number(x, tiles) for x in inputs)
+        shape, dtype = result_of(operation, given, attributes)
+        result = Tile(self._id(operation), shape, dtype)
+        self.body.append(Compute(result.id, operation, given, result, attributes, _caller()))
+        return result
+
+    def full(self, shape: Sequence[int], value: float, dtype: str = "f32") -> Tile:
+        """A tile of equal numbers."""
+        result = Tile(self._id("full"), tuple(shape), dtype)
+        self.body.append(Compute(result.id, "full", (), result, {"value": value}, _caller()))
+        return result
+
+    def _number(self, value: float, tiles: Sequence[Tile]) -> Tile:
+        rank = len(tiles[0].shape)
+        return self.full((1,) * rank, value, tiles[0].dtype)
+
+    def _id(self, name: str) -> str:
+        unique, n = name, 1
+        while unique in self.names:
+            n += 1
+            unique = f"{name}.{n}"
+        self.names.add(unique)
+        return unique
+
+
+def _caller() -> Place:
+    """The line outside of this module that made a statement."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_code.co_filename in (__file__, _CONTEXTLIB):
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno)
+
+
+_CONTEXTLIB = contextmanager.__code__.co_filename
