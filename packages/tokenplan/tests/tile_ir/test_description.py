@@ -141,7 +141,7 @@ def test_an_atomic_update_that_does_not_exist_is_rejected_by_name(dtype, mode, o
 
     with pytest.raises(DescriptionError, match=message):
         kernel.atomic(array, (0, 0), mode, ones, **options)
-    with pytest.raises(DescriptionError, match="store has no mode"):
+    with pytest.raises(DescriptionError, match="store: unknown option mode"):
         kernel.store(array, (0, 0), ones, mode="add")
 
 
@@ -156,3 +156,18 @@ def test_an_atomic_update_with_acq_rel_is_between_all_before_and_all_after_it():
         Order("store", "atomic"),
         Order("atomic", "load"),
     )
+
+
+def test_names_indices_and_extents_that_do_not_exist_are_rejected():
+    kernel = TileKernel("names")
+    a = kernel.array("a", (64, 64))
+    for wrong, message in (
+        (lambda: TileKernel("two words"), "the name of a kernel is an identifier"),
+        (lambda: kernel.array("1st", (64, 64)), "the name of an array is an identifier"),
+        (lambda: kernel.array("empty", (0, 64)), "array empty: sizes of a layout"),
+        (lambda: kernel.array("scalar", ()), "array scalar has no dimensions"),
+        (lambda: kernel.load(a, (0.5, 0), (64, 64)), "an index is an integer"),
+        (lambda: kernel.load(a, (0, 0), (64, 64), ordre="weak"), "unknown option ordre"),
+    ):
+        with pytest.raises(DescriptionError, match=message):
+            wrong()

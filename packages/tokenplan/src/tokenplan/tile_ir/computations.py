@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenplan.tile_ir.bytecode import Number, Type, Value
-from tokenplan.tile_ir.bytecode.building import BodyBuilder
-from tokenplan.tile_ir.bytecode.types import tile
-from tokenplan.tile_ir.description import Compute, DescriptionError, Tile
+from tokenplan.tile_ir.bytecode.building import BITS, BodyBuilder
+from tokenplan.tile_ir.bytecode.types import ITEM_BITS, tile
+from tokenplan.tile_ir.description import Compute, DescriptionError, Tile, check_extents
 
 Shape = tuple[int, ...]
 _ROUND = {"rounding": "nearest_even"}
+
+
+FLOATS = ("f16", "bf16", "f32", "f64")
+PRODUCTS = {"f16": ("f16", "f32"), "bf16": ("f32",), "f32": ("f32",), "f64": ("f64",),
+            "tf32": ("f32",), "f8e4m3fn": ("f16", "f32"), "f8e5m2": ("f16", "f32")}  # fmt: skip
+"""By the dtype of the factors of a matrix product, those of its sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +27,8 @@ class Computation:
 
     result: Callable[[Sequence[Tile], Mapping[str, Any]], tuple[Shape, str]]
     emit: Callable[[BodyBuilder, Compute, list[Value]], Value]
+    arity: int = 1
+    attributes: tuple[str, ...] = ()
 
 
 def result_of(
@@ -29,7 +37,15 @@ def result_of(
     """Shape and dtype; DescriptionError for unknown operations and tiles that do not match."""
     if name not in COMPUTATIONS:
         raise DescriptionError(f"unknown operation {name}", expected=", ".join(COMPUTATIONS))
-    return COMPUTATIONS[name].result(inputs, attributes)
+    found = COMPUTATIONS[name]
+    if len(inputs) != found.arity:
+        raise DescriptionError(f"{name} takes {found.arity} tiles", got=str(len(inputs)))
+    if {*attributes} != {*found.attributes}:
+        raise DescriptionError(
+            f"{name} takes {', '.join(found.attributes) or 'tiles'} alone",
+            got=", ".join(attributes) or "none",
+        )
+    return found.result(inputs, attributes)
 
 
 def kind_of(found: Tile) -> Type:
@@ -40,9 +56,18 @@ def kind_of(found: Tile) -> Type:
 # -- results ---------------------------------------------------------------------------------------
 
 
+def _float(found: Tile, allowed: Sequence[str] = FLOATS) -> str:
+    if found.dtype not in allowed:
+        raise DescriptionError(
+            f"{found.id} contains {found.dtype}", expected=", ".join(allowed), hint="compute a cast"
+        )
+    return found.dtype
+
+
 def _broadcast(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:
     first = inputs[0]
     for other in inputs[1:]:
+        _float(other, (_float(first),))
         pairs = list(zip(first.shape, other.shape, strict=False))
         if len(first.shape) != len(other.shape) or any(
             a != b and 1 not in (a, b) for a, b in pairs
@@ -52,20 +77,51 @@ def _broadcast(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[S
                 expected="equal extents, or 1",
             )
     shape = tuple(max(extents) for extents in zip(*(t.shape for t in inputs), strict=True))
-    return shape, first.dtype
+    return shape, _float(first)
 
 
 def _reduced(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:
-    axis = attributes["axis"]
-    shape = inputs[0].shape
-    return (*shape[:axis], 1, *shape[axis + 1 :]), inputs[0].dtype
+    (source,), axis = inputs, attributes["axis"]
+    if axis not in range(len(source.shape)):
+        raise DescriptionError(f"{source.id} has no axis {axis}", got=f"shape {source.shape}")
+    return (*source.shape[:axis], 1, *source.shape[axis + 1 :]), _float(source)
 
 
 def _product(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:
     a, b, acc = inputs
-    if a.shape[1] != b.shape[0] or acc.shape != (a.shape[0], b.shape[1]):
+    ranks = {len(tile.shape) for tile in inputs}
+    if ranks != {2} or a.shape[1] != b.shape[0] or acc.shape != (a.shape[0], b.shape[1]):
         raise DescriptionError(f"mma of {a.shape} and {b.shape} into {acc.shape}")
-    return acc.shape, acc.dtype
+    _float(b, (_float(a, tuple(PRODUCTS)),))
+    return acc.shape, _float(acc, PRODUCTS[a.dtype])
+
+
+def _transposed(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:
+    (source,) = inputs
+    if len(source.shape) != 2:
+        raise DescriptionError(f"transpose of {source.id}, which has shape {source.shape}",
+                               expected="2 dimensions")  # fmt: skip
+    return source.shape[::-1], source.dtype
+
+
+def _filled(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:
+    shape, dtype, value = tuple(attributes["shape"]), attributes["dtype"], attributes["value"]
+    check_extents("full", shape)
+    if dtype not in BITS:
+        raise DescriptionError(f"full has the unknown dtype {dtype!r}", expected=", ".join(BITS))
+    if dtype[0] == "i":
+        half = 1 << (ITEM_BITS[dtype] - 1 if dtype != "i1" else 0)
+        if value != int(value) or not -half <= value < 2 * half:
+            raise DescriptionError(f"full of {value} in {dtype}")
+    return shape, dtype
+
+
+def _cast(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:
+    (source,), dtype = inputs, attributes["dtype"]
+    if dtype not in FLOATS or dtype == _float(source):
+        raise DescriptionError(f"cast of {source.id} from {source.dtype} to {dtype}",
+                               expected=f"another one of {', '.join(FLOATS)}")  # fmt: skip
+    return source.shape, dtype
 
 
 # -- emission --------------------------------------------------------------------------------------
@@ -97,7 +153,7 @@ def _emit_full(body: BodyBuilder, node: Compute, inputs: list[Value]) -> Value:
 
 
 def _emit_reduce(
-    combine: str, identity: int
+    combine: str, identities: Mapping[str, int] | None = None
 ) -> Callable[[BodyBuilder, Compute, list[Value]], Value]:
     def emit(body: BodyBuilder, node: Compute, inputs: list[Value]) -> Value:
         (source,), axis = inputs, node.attributes["axis"]
@@ -106,9 +162,10 @@ def _emit_reduce(
         flat = (*shape[:axis], *shape[axis + 1 :])
         scalar = tile(element)
         with body.block((scalar, scalar)) as region:
-            attributes = {} if combine == "maxf" else _ROUND
+            attributes = {} if identities else _ROUND
             lhs, rhs = region.arguments
             body.add("yield", (), values=body.one(combine, scalar, attributes, lhs=lhs, rhs=rhs))
+        identity = identities[element.kind] if identities else 0
         attributes = {"dim": axis, "identities": (Number(element, identity),)}
         assert region.block is not None
         (found,) = body.add(
@@ -128,22 +185,24 @@ def _emit_transpose(body: BodyBuilder, node: Compute, inputs: list[Value]) -> Va
     return body.one("permute", kind_of(node.result), {"permutation": (1, 0)}, source=inputs[0])
 
 
-_NEGATIVE_INFINITY = 0xFF800000
-"""As an f32."""
+_NEGATIVE_INFINITY = {"f16": 0xFC00, "bf16": 0xFF80, "f32": 0xFF800000, "f64": 0xFFF << 52}
+"""Its bits by dtype."""
 _SAME = {name: (name, attributes) for name, attributes in {
     "addf": _ROUND, "subf": _ROUND, "mulf": _ROUND, "divf": _ROUND, "maxf": {}, "exp2": {},
     "exp": {"rounding": "full"}, "rsqrt": {}, "sqrt": _ROUND, "negf": {}, "absf": {},
 }.items()}  # fmt: skip
 
+_TWO = ("addf", "subf", "mulf", "divf", "maxf")
+
 COMPUTATIONS = {
-    name: Computation(_broadcast, _emit_like(op, **attributes))
+    name: Computation(_broadcast, _emit_like(op, **attributes), 2 if name in _TWO else 1)
     for name, (op, attributes) in _SAME.items()
 } | {
-    "full": Computation(_broadcast, _emit_full),
-    "sum": Computation(_reduced, _emit_reduce("addf", 0)),
-    "max": Computation(_reduced, _emit_reduce("maxf", _NEGATIVE_INFINITY)),
-    "mma": Computation(_product, _emit_mma),
-    "transpose": Computation(lambda i, _: (i[0].shape[::-1], i[0].dtype), _emit_transpose),
-    "cast": Computation(lambda i, a: (i[0].shape, a["dtype"]), _emit_like("ftof", **_ROUND)),
+    "full": Computation(_filled, _emit_full, 0, ("shape", "value", "dtype")),
+    "sum": Computation(_reduced, _emit_reduce("addf"), 1, ("axis",)),
+    "max": Computation(_reduced, _emit_reduce("maxf", _NEGATIVE_INFINITY), 1, ("axis",)),
+    "mma": Computation(_product, _emit_mma, 3),
+    "transpose": Computation(_transposed, _emit_transpose),
+    "cast": Computation(_cast, _emit_like("ftof", **_ROUND), 1, ("dtype",)),
 }
 """By the name in a description."""

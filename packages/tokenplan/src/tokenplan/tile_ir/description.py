@@ -30,6 +30,8 @@ _OF_INTEGERS = ("add", "and", "or", "xor", "max", "min", "umax", "umin", "xchg")
 ATOMIC_MODES = {"i32": _OF_INTEGERS, "i64": _OF_INTEGERS, "f16": ("addf",),
                 "f32": ("addf", "xchg"), "f64": ("addf", "xchg")}  # fmt: skip
 """By dtype, as the public dialect documents them for atomic_rmw_tko."""
+OPTIONS = ("order", "scope", "padding", "hints", "traversal")
+"""Fields of `Transfer` that an access may be given."""
 
 
 class DescriptionError(LaunchError):
@@ -178,11 +180,7 @@ def _check_tile(made: Transfer) -> None:
             f"{name}: array {made.array.name} has {rank} dimensions",
             got=f"{len(made.index)} indices and a tile of {len(tile)}",
         )
-    if any(n < 1 or n & n - 1 for n in tile):
-        raise DescriptionError(
-            f"{name}: extents of a tile are powers of two", got=str(list(tile)),
-            hint="take the next power of two and padding",
-        )  # fmt: skip
+    check_extents(name, tile)
     if made.tile.dtype != made.array.dtype:
         raise DescriptionError(
             f"{name}: array {made.array.name} contains {made.array.dtype}", got=made.tile.dtype,
@@ -192,14 +190,21 @@ def _check_tile(made: Transfer) -> None:
         raise DescriptionError(
             f"{name}: a traversal has {rank} steps of 1 or more", got=str(list(made.step))
         )
+
+
+def check_extents(name: str, tile: Sequence[int]) -> None:
+    """Raises DescriptionError for extents that no tile has."""
+    if any(n < 1 or n & n - 1 for n in tile):
+        raise DescriptionError(
+            f"{name}: extents of a tile are powers of two", got=str(list(tile)),
+            hint="take the next power of two and padding",
+        )  # fmt: skip
     if prod(tile) > 2**24:
         raise DescriptionError(f"{name}: a tile has at most 2^24 elements", got=str(list(tile)))
 
 
 def _check_mode(made: Transfer) -> None:
-    if (made.mode is None) != (made.kind != "atomic"):
-        raise DescriptionError(f"{made.id}: {made.kind} has no mode")
-    if made.mode is None:
+    if made.kind != "atomic":
         return
     allowed = ATOMIC_MODES.get(made.array.dtype, ())
     if made.mode not in allowed:

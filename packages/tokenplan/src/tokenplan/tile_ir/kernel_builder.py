@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from neuroncore.layout import Layout
 from neuroncore.program import Affine
@@ -15,6 +17,7 @@ from tokenplan.tile_ir.bytecode.types import ITEM_BITS
 from tokenplan.tile_ir.computations import result_of
 from tokenplan.tile_ir.description import (
     KERNEL_HINTS,
+    OPTIONS,
     Array,
     Compute,
     Described,
@@ -30,6 +33,10 @@ from tokenplan.tile_ir.description import (
 
 @dataclass
 class _OpenLoop:
+    variable: str
+    trips: int
+    outside: dict[str, Tile]
+    """Tiles that exist before the loop."""
     carried: list[list[Tile]] = field(default_factory=list)
 
 
@@ -47,12 +54,14 @@ class TileKernel:
     def __init__(self, name: str, **hints: int) -> None:
         for hint, value in hints.items():
             check_hint("the kernel", hint, value, KERNEL_HINTS)
-        self.name, self.hints = name, hints
+        self.name, self.hints = _checked("a kernel", name), hints
         self.arrays: dict[str, Array] = {}
         self.grids: dict[str, int] = {}
         self.body: list[Statement] = []
-        self.loops: list[tuple[str, int, _OpenLoop]] = []
+        self.loops: list[_OpenLoop] = []
         self.names: set[str] = set()
+        self.tiles: dict[str, Tile] = {}
+        """What a statement here may use."""
 
     def described(self) -> Described:
         """The kernel as described so far."""
@@ -69,7 +78,13 @@ class TileKernel:
         alias_group: str | None = None,
     ) -> Array:
         """A parameter; a shape with row-major or these strides, or a layout, in elements."""
-        layout = shape if isinstance(shape, Layout) else Layout.of(shape, strides)
+        _checked("an array", name)
+        try:
+            layout = shape if isinstance(shape, Layout) else Layout.of(shape, strides)
+        except ValueError as wrong:
+            raise DescriptionError(f"array {name}: {wrong}") from None
+        if not layout.shape:
+            raise DescriptionError(f"array {name} has no dimensions", expected="1 or more")
         if dtype not in ITEM_BITS or ITEM_BITS[dtype] % 8:
             raise DescriptionError(f"array {name} has the unknown dtype {dtype!r}")
         if alignment < 1 or alignment & alignment - 1:
@@ -85,7 +100,7 @@ class TileKernel:
             raise DescriptionError("a grid has at most three dimensions")
         if size < 1:
             raise DescriptionError(f"grid dimension {name} has 1 block or more", got=str(size))
-        unique = self._id(name)
+        unique = self._id(_checked("a grid dimension", name))
         self.grids[unique] = size
         return Affine.variable(unique)
 
@@ -94,25 +109,31 @@ class TileKernel:
         """Statements that are repeated; the variable runs from 0 to trips - 1."""
         if not 0 <= trips < 2**31:
             raise DescriptionError(f"loop {name} has 0 to 2^31 - 1 iterations", got=str(trips))
-        unique = self._id(name)
-        opened, outer, self.body = _OpenLoop(), self.body, []
-        self.loops.append((unique, trips, opened))
+        unique = self._id(_checked("a loop", name))
+        opened, outer, self.body = _OpenLoop(unique, trips, dict(self.tiles)), self.body, []
+        self.loops.append(opened)
         yield Affine.variable(unique)
         self.loops.pop()
         carried = tuple((a, b, c, d) for a, b, c, d in opened.carried)
         outer.append(Repeat(unique, trips, tuple(self.body), carried, _caller()))
-        self.body = outer
+        self.body, self.tiles = outer, opened.outside
+        for *_, result in carried:
+            self._define(result)
 
     def carry(self, initial: Tile) -> Tile:
         """The value of `initial` in the first iteration of the innermost loop; see `update`."""
+        if not self.loops:
+            raise DescriptionError("a tile is carried by a loop", got="carry outside of loops")
+        self._use("carry", initial, self.loops[-1].outside)
         inside = Tile(self._id(f"{initial.id}_in"), initial.shape, initial.dtype)
         result = Tile(self._id(f"{initial.id}_out"), initial.shape, initial.dtype)
-        self.loops[-1][-1].carried.append([initial, inside, inside, result])
-        return inside
+        self.loops[-1].carried.append([initial, inside, inside, result])
+        return self._define(inside)
 
     def update(self, inside: Tile, value: Tile) -> Tile:
         """The next iteration has `value`; returns the result, to be used after the loop."""
-        for entry in self.loops[-1][-1].carried:
+        self._use("update", value)
+        for entry in self.loops[-1].carried if self.loops else ():
             if entry[1] is inside:
                 if value.shape != inside.shape or value.dtype != inside.dtype:
                     raise DescriptionError(
@@ -132,7 +153,9 @@ class TileKernel:
     def store(self, array: Array, index: Sequence[Affine | int], tile: Tile,
               name: str = "store", **options: Any) -> None:  # fmt: skip
         """Writes the tile at this index."""
-        self._transfer("store", self._id(name), array, index, tile, options)
+        identity = self._id(name)
+        self._use(identity, tile)
+        self._transfer("store", identity, array, index, tile, options)
 
     def atomic(self, array: Array, index: Sequence[Affine | int], mode: str, operand: Tile,
                name: str = "atomic", order: str = "acq_rel", scope: str = "device",
@@ -140,23 +163,29 @@ class TileKernel:
         """Updates each element of the tile at this index with `operand` in one transaction; the
         elements before. `mode` is one of `ATOMIC_MODES`."""
         before = Tile(self._id(name), operand.shape, operand.dtype)
-        options |= {"mode": mode, "operand": operand, "order": order, "scope": scope}
-        return self._transfer("atomic", before.id, array, index, before, options)
+        self._use(before.id, operand)
+        options |= {"order": order, "scope": scope}
+        return self._transfer("atomic", before.id, array, index, before, options, mode, operand)
 
     def _transfer(self, kind: str, identity: str, array: Array, index: Sequence[Affine | int],
-                  tile: Tile, options: dict[str, Any]) -> Tile:  # fmt: skip
-        where = tuple(map(Affine.of, index))
-        made = Transfer(identity, array, where, tile, kind, **options, place=_caller())
+                  tile: Tile, options: dict[str, Any], mode: str | None = None,
+                  operand: Tile | None = None) -> Tile:  # fmt: skip
+        if unknown := options.keys() - {*OPTIONS}:
+            raise DescriptionError(
+                f"{identity}: unknown option {min(unknown)}", expected=", ".join(OPTIONS)
+            )
+        made = Transfer(identity, array, tuple(map(_index, index)), tile, kind, **options,
+                        mode=mode, operand=operand, place=_caller())  # fmt: skip
         check_transfer(made)
         if self.arrays.get(array.name) is not array:
             raise DescriptionError(f"{identity}: {array.name} is not an array of this kernel")
         self._check_index(made)
         self.body.append(made)
-        return tile
+        return tile if kind == "store" else self._define(tile)
 
     def _check_index(self, made: Transfer) -> None:
         """Variables belong to loops around or the grid, and 32 bits contain the index."""
-        trips = self.grids | {name: trips for name, trips, _ in self.loops}
+        trips = self.grids | {loop.variable: loop.trips for loop in self.loops}
         ranges = {name: (0, max(1, n) - 1) for name, n in trips.items()}
         for index in made.index:
             unknown = {name for name, _ in index.terms} - trips.keys()
@@ -173,21 +202,35 @@ class TileKernel:
     def compute(self, operation: str, *inputs: Tile | float, **attributes: Any) -> Tile:
         """The result of an operation of `tokenplan.tile_ir.computations`; numbers are constants."""
         tiles = [t for t in inputs if isinstance(t, Tile)]
-        given = tuple(x if isinstance(x, Tile) else self._number(x, tiles) for x in inputs)
+        for tile in tiles:
+            self._use(operation, tile)
+        given = tuple(x if isinstance(x, Tile) else self._number(operation, x, tiles)
+                      for x in inputs)  # fmt: skip
         shape, dtype = result_of(operation, given, attributes)
         result = Tile(self._id(operation), shape, dtype)
         self.body.append(Compute(result.id, operation, given, result, attributes, _caller()))
-        return result
+        return self._define(result)
 
     def full(self, shape: Sequence[int], value: float, dtype: str = "f32") -> Tile:
         """A tile of equal numbers."""
-        result = Tile(self._id("full"), tuple(shape), dtype)
-        self.body.append(Compute(result.id, "full", (), result, {"value": value}, _caller()))
-        return result
+        return self.compute("full", shape=tuple(shape), value=value, dtype=dtype)
 
-    def _number(self, value: float, tiles: Sequence[Tile]) -> Tile:
-        rank = len(tiles[0].shape)
-        return self.full((1,) * rank, value, tiles[0].dtype)
+    def _number(self, operation: str, value: float, tiles: Sequence[Tile]) -> Tile:
+        if not tiles:
+            raise DescriptionError(f"{operation} of numbers alone", expected="a tile")
+        return self.full((1,) * len(tiles[0].shape), value, tiles[0].dtype)
+
+    def _define(self, tile: Tile) -> Tile:
+        self.tiles[tile.id] = tile
+        return tile
+
+    def _use(self, name: str, tile: Tile, known: Mapping[str, Tile] | None = None) -> None:
+        """Raises DescriptionError for a tile that the statement cannot use."""
+        if (self.tiles if known is None else known).get(tile.id) is not tile:
+            raise DescriptionError(
+                f"{name}: {tile.id} is not a tile of this kernel here",
+                hint="a tile of a loop leaves it by `carry` and `update`",
+            )
 
     def _id(self, name: str) -> str:
         unique, n = name, 1
@@ -196,6 +239,19 @@ class TileKernel:
             unique = f"{name}.{n}"
         self.names.add(unique)
         return unique
+
+
+def _checked(what: str, name: str) -> str:
+    """The name, which is one of a variable in every target."""
+    if not (name.isidentifier() and name.isascii()):
+        raise DescriptionError(f"the name of {what} is an identifier", got=repr(name))
+    return name
+
+
+def _index(value: Affine | int) -> Affine:
+    if not isinstance(value, Affine | int | np.integer):
+        raise DescriptionError("an index is an integer, or affine in loops", got=repr(value))
+    return value if isinstance(value, Affine) else Affine(int(value))
 
 
 def _caller() -> Place:

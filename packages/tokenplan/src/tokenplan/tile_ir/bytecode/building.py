@@ -17,8 +17,9 @@ from tokenplan.tile_ir.bytecode.types import TOKEN, Type, tile
 
 Operand = Value | Sequence[Value] | None
 I32 = tile("i32")
-_BITS = {"bf16": "u2", "f16": "f2", "f32": "f4", "f64": "f8", "i1": "u1", "i8": "i1", "i16": "i2",
-         "i32": "i4", "i64": "i8"}  # fmt: skip
+BITS = {"bf16": "u2", "f16": "f2", "f32": "f4", "f64": "f8", "i1": "u1", "i8": "i1", "i16": "i2",
+        "i32": "i4", "i64": "i8"}  # fmt: skip
+"""NumPy's dtype of the bits of a constant."""
 
 
 @dataclass
@@ -69,7 +70,7 @@ class BodyBuilder:
             bits = np.float32(value).view(np.uint32) + 0x8000 >> 16
             data = np.uint16(bits).tobytes()
         else:
-            data = np.asarray(value, _BITS[element]).tobytes()
+            data = np.asarray(value, BITS[element]).tobytes()
         return self.one("constant", kind, {"value": data})
 
     def integer(self, value: int) -> Value:

@@ -186,6 +186,8 @@ class _Body:
             self.out.varint(len(tuple(operation.inputs)))
         for operand in record.operands:
             values = operation.operands.get(operand.name, ())
+            if not (values or operand.is_optional or operand.is_list):
+                raise BytecodeError(f"{record.name} needs the operand {operand.name}")
             if operand.is_list and not record.is_counted:
                 self.out.varint(len(values))
             for value in values:
