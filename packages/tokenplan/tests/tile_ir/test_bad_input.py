@@ -12,8 +12,9 @@ from packages.tokenplan.tests.tile_ir.test_sweep import make
 
 from neuroncore.layout import Layout
 from tokenplan.tile_ir import DescriptionError, Order, TileKernel, compiler, orders_of
+from tokenplan.tile_ir.candidates import candidate
 from tokenplan.tile_ir.results import Result, Store, SweepError
-from tokenplan.tile_ir.sweep import candidate, sweep
+from tokenplan.tile_ir.sweep import sweep
 
 
 def codes(found):

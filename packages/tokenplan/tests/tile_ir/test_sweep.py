@@ -19,8 +19,9 @@ from neuroncore.confinement.supervision import CONFINED
 from neuroncore.executors import Failed, InProcess, Limits, WorkerLost, pool, ray_cluster
 from tokenplan.cli import main
 from tokenplan.tile_ir import TileKernel, compiler
+from tokenplan.tile_ir.candidates import Candidate, candidate, candidates
 from tokenplan.tile_ir.results import Funnel, Result, Store, SweepError
-from tokenplan.tile_ir.sweep import PRELOAD, Candidate, Sweep, candidate, candidates, sweep
+from tokenplan.tile_ir.sweep import PRELOAD, Sweep, sweep
 
 COMMAND = str(Path(sys.executable).with_name("tokenplan"))
 SPACE = {"rows": (16, 32, 48, 64), "alignment": (16, 8), "allow_tma": (True,)}
@@ -58,19 +59,6 @@ def test_a_second_sweep_compiles_nothing_under_other_names_and_lines(tileiras, t
     assert second.best()[1] == first.best()[1]
 
 
-def test_a_candidate_whose_bound_exceeds_the_best_result_is_not_compiled(tileiras, tmp_path):
-    """4,096 steps of one row cost more than any kernel of two steps."""
-    space = {"rows": (1024, 1), "columns": (4,)}
-    found = sweep(narrow, space, Store(tmp_path / "s.sqlite"))
-    (best, _), funnel = found.best(), found.funnel
-
-    assert (funnel.bounded, funnel.compiled, funnel.not_evaluated) == (1, 1, 0)
-    assert best.parameters["rows"] == 1024 and funnel.seconds_saved == 0
-    assert "1 above the bound" in funnel.text()
-    for made, result in found.evaluated:
-        assert made.bound <= result.cost(made.steps)
-
-
 EXECUTORS = {
     "pool": lambda: pool(2, preload=PRELOAD),
     "ray": lambda: ray_cluster("local", 2, preload=PRELOAD),
@@ -90,17 +78,6 @@ def test_a_sweep_on_workers_has_the_table_of_one_process(name, tileiras, tmp_pat
     assert one.funnel.compiled == 3
     assert counts(many) == counts(one)
     assert table(many) == table(one)
-
-
-def test_what_an_earlier_result_excludes_is_not_evaluated_though_it_was_compiled(
-    tileiras, tmp_path
-):
-    """Both begin at once; the second, of 4,096 steps, costs more than the first."""
-    space, store = {"rows": (1024, 1), "columns": (4,)}, Store(tmp_path / "s.sqlite")
-    found = sweep(narrow, space, store, pool(2, preload=PRELOAD), ordering="exhaustive")
-
-    assert (found.funnel.compiled, found.funnel.bounded) == (1, 1)
-    assert store.versions() == {compiler.version(): 2}
 
 
 def counts(found):

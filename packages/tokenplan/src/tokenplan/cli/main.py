@@ -21,7 +21,7 @@ from tokenplan.graph.canonical_key import key_of
 from tokenplan.report import plan_file
 from tokenplan.report.codes import PAGES
 from tokenplan.tile_ir.bytecode import BytecodeError
-from tokenplan.tile_ir.sweep import SweepError
+from tokenplan.tile_ir.results import SweepError
 
 _EXAMPLE = """\
 examples:

@@ -15,8 +15,9 @@ from neuroncore.commands.parser import add_output_format, at_least
 from neuroncore.executors.options import add_executor, executor_of
 from tokenplan.cli.kernels import UsageError
 from tokenplan.tile_ir import compiler
+from tokenplan.tile_ir.candidates import ORDERINGS
 from tokenplan.tile_ir.results import Store
-from tokenplan.tile_ir.sweep import ORDERINGS, PRELOAD, Sweep, sweep
+from tokenplan.tile_ir.sweep import PRELOAD, Sweep, sweep
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

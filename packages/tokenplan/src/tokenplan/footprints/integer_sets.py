@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuroncore.integers import Digit
+from neuroncore.integers.digits import Ranges as Trips
 from neuroncore.program import Affine
-from tokenplan.footprints.digits import Trips
 
 
 class ExhaustedError(Exception):

@@ -58,8 +58,6 @@ class Funnel:
     slow_path: int = 0
     duplicate: int = 0
     cached: int = 0
-    bounded: int = 0
-    """Not compiled, since their bound is above the best result."""
     compiled: int = 0
     failed: int = 0
     not_evaluated: int = 0
@@ -82,9 +80,9 @@ class Funnel:
         """One line: each stage with its count."""
         return (
             f"{self.candidates} candidates -> {self.illegal} illegal -> {self.slow_path} slow path "
-            f"-> {self.duplicate} duplicate -> {self.cached} cached -> {self.bounded} above the "
-            f"bound -> {self.compiled} compiled -> {self.failed} failed -> {self.not_evaluated} "
-            f"not evaluated; {self.seconds:.1f} s compiled, {self.seconds_saved:.1f} s saved"
+            f"-> {self.duplicate} duplicate -> {self.cached} cached -> {self.compiled} compiled "
+            f"-> {self.failed} failed -> {self.not_evaluated} not evaluated; {self.seconds:.1f} s "
+            f"compiled, {self.seconds_saved:.1f} s saved"
         )
 
 

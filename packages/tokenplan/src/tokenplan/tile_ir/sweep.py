@@ -2,25 +2,21 @@
 
 Candidates are dropped in this order: illegal ones, accesses on a slow path that other candidates
 avoid, equal modules, what the store contains already. The rest is compiled, the most promising
-first, by several compilers at once until the budget is used; a candidate whose least possible cost
-exceeds the best compiled one is dropped. Each result is stored before the next one is taken, so
-that a sweep that is killed goes on where it was.
+first, by several compilers at once until the budget is used. Each result is stored before the next
+one is taken, so that a sweep that is killed goes on where it was.
 """
 
 from __future__ import annotations
 
-import hashlib
-import random
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import accumulate, product
-from math import inf, prod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from neuroncore.errors import LaunchError
 from neuroncore.executors import (
     Event,
     Executor,
@@ -32,50 +28,9 @@ from neuroncore.executors import (
     WorkerLost,
 )
 from tokenplan.tile_ir import bytecode, compiler
-from tokenplan.tile_ir.description import (
-    Compute,
-    Described,
-    Repeat,
-    Statement,
-    Transfer,
-    walk,
-)
-from tokenplan.tile_ir.emission import emit
+from tokenplan.tile_ir.candidates import ORDERINGS, Candidate, candidates
 from tokenplan.tile_ir.kernel_builder import TileKernel
-from tokenplan.tile_ir.orders import orders_of
-from tokenplan.tile_ir.results import MOST_RESIDENT, Funnel, Result, Store, SweepError
-from tokenplan.tile_ir.verdicts import architecture, has_slow_load
-
-Parameters = Mapping[str, object]
-DEFAULT_HINTS = {"allow_tma": True, "occupancy": 1, "num_cta_in_cga": 1}
-"""Hints that change nothing."""
-STEP_COST, SPILL_FACTOR = 300, 4
-"""Of the estimate: instructions of a step beside its tile, and how much more expensive a sum of
-matrix products is that its memory cannot contain."""
-REGISTER_SUMS, TENSOR_MEMORY_SUMS = 2**14, 2**16
-"""float32 elements: half of the registers of 128 threads, and the tensor memory (128 lanes of 512
-columns; PTX ISA, Tensor Memory) of architectures 100 to 119."""
-LEAST_INSTRUCTIONS = 8
-"""Of any binary: instructions have 16 bytes, and code is padded to 128."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A kernel for one choice of the parameters."""
-
-    parameters: Parameters
-    data: bytes = field(repr=False)
-    key: str
-    steps: int
-    """Loads and stores that all instances execute."""
-    promise: float
-    """The estimate by which candidates are ordered before they are compiled: the least first."""
-    is_slow: bool
-
-    @property
-    def bound(self) -> float:
-        """No result of this candidate costs less: the smallest binary, as often as resident."""
-        return self.steps * LEAST_INSTRUCTIONS / MOST_RESIDENT
+from tokenplan.tile_ir.results import Funnel, Result, Store, SweepError
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,89 +54,6 @@ class Sweep:
         seconds = accumulate(result.seconds for _, result in self.evaluated)
         costs = accumulate((result.cost(made.steps) for made, result in self.evaluated), min)
         return list(zip(seconds, costs, strict=True))
-
-
-# -- candidates ------------------------------------------------------------------------------------
-
-
-def canonical_key(module: bytecode.Module, target: str, version: str) -> str:
-    """The SHA-256 of what decides the code: no names, no lines, no hints that are defaults."""
-    functions = tuple(
-        bytecode.Function(f"k{n}", _stripped(f.body), _hints(f.hints), f.is_kernel)
-        for n, f in enumerate(module.functions)
-    )
-    data = bytecode.write(bytecode.Module(functions, module.version))
-    return hashlib.sha256(f"{target} {version} ".encode() + data).hexdigest()
-
-
-def _stripped(block: bytecode.Block) -> bytecode.Block:
-    operations = []
-    for op in block.operations:
-        attributes = dict(op.attributes)
-        if "hints" in attributes:
-            attributes["hints"] = _hints(attributes["hints"])
-            if not attributes["hints"]:
-                del attributes["hints"]
-        regions = tuple(map(_stripped, op.regions))
-        operations.append(replace(op, attributes=attributes, regions=regions, place=None))
-    return bytecode.Block(block.arguments, tuple(operations))
-
-
-def _hints(hints: Mapping[str, Mapping[str, int | bool]]) -> dict[str, dict[str, int | bool]]:
-    kept = {arch: {n: v for n, v in given.items() if DEFAULT_HINTS.get(n) != v}
-            for arch, given in hints.items()}  # fmt: skip
-    return {arch: given for arch, given in kept.items() if given}
-
-
-def candidate(make: Callable[..., TileKernel], parameters: Parameters, target: str) -> Candidate:
-    """The candidate; raises LaunchError or AssertionError for an illegal choice."""
-    described = make(**parameters).described()
-    orders = orders_of(described, target=target)
-    module = emit(described, orders.kernel, orders.kept, target=target)
-    key = canonical_key(module, target, compiler.version())
-    instances = prod(size for _, size in described.grid)
-    slow = has_slow_load(described, target)
-    steps = instances * _steps(described.body)
-    per_step = _promise(described, architecture(target))
-    return Candidate(parameters, bytecode.write(module), key, steps, steps * per_step, slow)
-
-
-def _promise(described: Described, number: int) -> float:
-    """Instructions of a step, estimated from its largest computed tile."""
-    found = [n for n in walk(described.body) if isinstance(n, Compute)]
-    tiles = [prod(n.result.shape) for n in found]
-    sums = [size for n, size in zip(found, tiles, strict=True) if n.operation == "mma"]
-    capacity = TENSOR_MEMORY_SUMS if 100 <= number < 120 else REGISTER_SUMS
-    spills = max(sums, default=0) > capacity
-    return STEP_COST + max(tiles, default=0) / 64 * (SPILL_FACTOR if spills else 1)
-
-
-def _steps(body: Sequence[Statement]) -> int:
-    return sum(
-        node.trips * _steps(node.body) if isinstance(node, Repeat) else isinstance(node, Transfer)
-        for node in body
-    )
-
-
-def candidates(
-    make: Callable[..., TileKernel],
-    space: Mapping[str, Sequence[object]],
-    target: str,
-    funnel: Funnel,
-) -> Iterator[Candidate]:
-    """Every legal choice of the space, in its order."""
-    for values in product(*space.values()):
-        funnel.candidates += 1
-        parameters = dict(zip(space, values, strict=True))
-        try:
-            yield candidate(make, parameters, target)
-        except compiler.CompilerError:
-            raise
-        except (LaunchError, AssertionError) as wrong:
-            funnel.illegal += 1
-            funnel.note("illegal", wrong)
-        except ValueError as wrong:
-            raise SweepError(f"the kernel for {parameters} raises ValueError: {wrong}") from wrong
 
 
 # -- the job ---------------------------------------------------------------------------------------
@@ -222,13 +94,6 @@ def compiled(job: Compilation, report: Report) -> tuple[Result, bytes]:
 
 
 # -- the sweep -------------------------------------------------------------------------------------
-
-ORDERINGS: dict[str, Callable[[list[Candidate]], list[Candidate]]] = {
-    "model": lambda found: sorted(found, key=lambda c: c.promise),
-    "random": lambda found: random.Random(0).sample(found, len(found)),
-    "exhaustive": list,
-}
-"""In which order candidates are compiled: the most promising first, any, or as enumerated."""
 
 
 def sweep(
@@ -281,8 +146,7 @@ def sweep(
 class _Compilations:
     """Compiles candidates, several at once; evaluates what one compiler alone would, in its order.
 
-    Results that come early wait for the ones before them. One that was compiled although an earlier
-    result excludes it is stored and counts as above the bound.
+    Results that come early wait for the ones before them.
     """
 
     rest: deque[Candidate]
@@ -294,14 +158,12 @@ class _Compilations:
     ends: float
     most: float
     pending: deque[Candidate] = field(default_factory=deque)
-    """The next ones to evaluate or to drop, in order."""
+    """The next ones to evaluate, in order."""
     running: set[str] = field(default_factory=set)
     results: dict[str, Result] = field(default_factory=dict)
-    best: float = inf
 
     def run(self) -> None:
-        """Returns once every candidate is evaluated, dropped, or behind a limit."""
-        self.best = min((result.cost(found.steps) for found, result in self.evaluated), default=inf)
+        """Returns once every candidate is evaluated or behind a limit."""
         if self.rest:
             self.executor.jobs = min(self.executor.jobs, len(self.rest))
             with self.executor:
@@ -329,19 +191,12 @@ class _Compilations:
         self._submit()
 
     def _decide(self) -> None:
-        while self.pending and self.most:
-            found = self.pending[0]
-            if found.bound > self.best:
-                self.funnel.bounded += 1
-            elif found.key in self.results:
-                self._evaluate(found, self.results[found.key])
-            else:
-                break
-            self.pending.popleft()
+        while self.pending and self.most and self.pending[0].key in self.results:
+            found = self.pending.popleft()
+            self._evaluate(found, self.results[found.key])
 
     def _evaluate(self, found: Candidate, result: Result) -> None:
         self.evaluated.append((found, result))
-        self.best = min(self.best, result.cost(found.steps))
         self.funnel.compiled += not result.error
         self.funnel.failed += bool(result.error)
         if result.error:
@@ -352,11 +207,9 @@ class _Compilations:
         while self.rest and self._has_room() and monotonic() < self.ends:
             found = self.rest.popleft()
             self.pending.append(found)
-            if found.bound <= self.best:
-                self.running.add(found.key)
-                job = self.job_of(found)
-                self.executor.submit(Job(found.key, f"{__name__}:{compiled.__name__}", job))
+            self.running.add(found.key)
+            job = self.job_of(found)
+            self.executor.submit(Job(found.key, f"{__name__}:{compiled.__name__}", job))
 
     def _has_room(self) -> bool:
-        to_evaluate = sum(found.bound <= self.best for found in self.pending)
-        return len(self.running) < self.executor.jobs and to_evaluate < self.most
+        return len(self.running) < self.executor.jobs and len(self.pending) < self.most

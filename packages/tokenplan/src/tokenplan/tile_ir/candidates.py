@@ -1,0 +1,131 @@
+"""Candidates of a sweep: kernels for choices of parameters, which are equal, which promise most."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+
+from neuroncore.errors import LaunchError
+from tokenplan.tile_ir import bytecode, compiler
+from tokenplan.tile_ir.description import Compute, Described, Repeat, Statement, Transfer, walk
+from tokenplan.tile_ir.emission import emit
+from tokenplan.tile_ir.kernel_builder import TileKernel
+from tokenplan.tile_ir.orders import orders_of
+from tokenplan.tile_ir.results import Funnel, SweepError
+from tokenplan.tile_ir.verdicts import architecture, has_slow_load
+
+Parameters = Mapping[str, object]
+DEFAULT_HINTS = {"allow_tma": True, "occupancy": 1, "num_cta_in_cga": 1}
+"""Hints that change nothing."""
+STEP_COST, SPILL_FACTOR = 300, 4
+"""Of the estimate: instructions of a step beside its tile, and how much more expensive a sum of
+matrix products is that its memory cannot contain."""
+REGISTER_SUMS, TENSOR_MEMORY_SUMS = 2**14, 2**16
+"""float32 elements: half of the registers of 128 threads, and the tensor memory (128 lanes of 512
+columns; PTX ISA, Tensor Memory) of architectures 100 to 119."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A kernel for one choice of the parameters."""
+
+    parameters: Parameters
+    data: bytes = field(repr=False)
+    key: str
+    steps: int
+    """Loads and stores that all instances execute."""
+    promise: float
+    """The estimate by which candidates are ordered before they are compiled: the least first."""
+    is_slow: bool
+
+
+def canonical_key(module: bytecode.Module, target: str, version: str) -> str:
+    """The SHA-256 of what decides the code: no names, no lines, no hints that are defaults."""
+    functions = tuple(
+        bytecode.Function(f"k{n}", _stripped(f.body), _hints(f.hints), f.is_kernel)
+        for n, f in enumerate(module.functions)
+    )
+    data = bytecode.write(bytecode.Module(functions, module.version))
+    return hashlib.sha256(f"{target} {version} ".encode() + data).hexdigest()
+
+
+def _stripped(block: bytecode.Block) -> bytecode.Block:
+    operations = []
+    for op in block.operations:
+        attributes = dict(op.attributes)
+        if "hints" in attributes:
+            attributes["hints"] = _hints(attributes["hints"])
+            if not attributes["hints"]:
+                del attributes["hints"]
+        regions = tuple(map(_stripped, op.regions))
+        operations.append(replace(op, attributes=attributes, regions=regions, place=None))
+    return bytecode.Block(block.arguments, tuple(operations))
+
+
+def _hints(hints: Mapping[str, Mapping[str, int | bool]]) -> dict[str, dict[str, int | bool]]:
+    kept = {arch: {n: v for n, v in given.items() if DEFAULT_HINTS.get(n) != v}
+            for arch, given in hints.items()}  # fmt: skip
+    return {arch: given for arch, given in kept.items() if given}
+
+
+def candidate(make: Callable[..., TileKernel], parameters: Parameters, target: str) -> Candidate:
+    """The candidate; raises LaunchError or AssertionError for an illegal choice."""
+    described = make(**parameters).described()
+    orders = orders_of(described, target=target)
+    module = emit(described, orders.kernel, orders.kept, target=target)
+    key = canonical_key(module, target, compiler.version())
+    instances = prod(size for _, size in described.grid)
+    slow = has_slow_load(described, target)
+    steps = instances * _steps(described.body)
+    per_step = _promise(described, architecture(target))
+    return Candidate(parameters, bytecode.write(module), key, steps, steps * per_step, slow)
+
+
+def _promise(described: Described, number: int) -> float:
+    """Instructions of a step, estimated from its largest computed tile."""
+    found = [n for n in walk(described.body) if isinstance(n, Compute)]
+    tiles = [prod(n.result.shape) for n in found]
+    sums = [size for n, size in zip(found, tiles, strict=True) if n.operation == "mma"]
+    capacity = TENSOR_MEMORY_SUMS if 100 <= number < 120 else REGISTER_SUMS
+    spills = max(sums, default=0) > capacity
+    return STEP_COST + max(tiles, default=0) / 64 * (SPILL_FACTOR if spills else 1)
+
+
+def _steps(body: Sequence[Statement]) -> int:
+    return sum(
+        node.trips * _steps(node.body) if isinstance(node, Repeat) else isinstance(node, Transfer)
+        for node in body
+    )
+
+
+def candidates(
+    make: Callable[..., TileKernel],
+    space: Mapping[str, Sequence[object]],
+    target: str,
+    funnel: Funnel,
+) -> Iterator[Candidate]:
+    """Every legal choice of the space, in its order."""
+    for values in product(*space.values()):
+        funnel.candidates += 1
+        parameters = dict(zip(space, values, strict=True))
+        try:
+            yield candidate(make, parameters, target)
+        except compiler.CompilerError:
+            raise
+        except (LaunchError, AssertionError) as wrong:
+            funnel.illegal += 1
+            funnel.note("illegal", wrong)
+        except ValueError as wrong:
+            raise SweepError(f"the kernel for {parameters} raises ValueError: {wrong}") from wrong
+
+
+ORDERINGS: dict[str, Callable[[list[Candidate]], list[Candidate]]] = {
+    "model": lambda found: sorted(found, key=lambda c: c.promise),
+    "random": lambda found: random.Random(0).sample(found, len(found)),
+    "exhaustive": list,
+}
+"""In which order candidates are compiled: the most promising first, any, or as enumerated."""
