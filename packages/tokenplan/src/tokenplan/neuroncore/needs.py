@@ -76,7 +76,7 @@ def _countable(trips: list[int], distance: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def of_slots(kernel: Kernel, slots: Mapping[str, int]) -> Iterator[Need]:
-    """Instance n of a buffer is where instance n - slots was: its users wait for those of that."""
+    """Instance n of a buffer is where instance n - slots was, whose users its own wait for."""
     users: dict[str, dict[str, list[Access]]] = {}
     ops = {op.id: op for op in kernel.ops()}
     for op in ops.values():

@@ -18,7 +18,7 @@ _ROUND = {"rounding": "nearest_even"}
 FLOATS = ("f16", "bf16", "f32", "f64")
 PRODUCTS = {"f16": ("f16", "f32"), "bf16": ("f32",), "f32": ("f32",), "f64": ("f64",),
             "tf32": ("f32",), "f8e4m3fn": ("f16", "f32"), "f8e5m2": ("f16", "f32")}  # fmt: skip
-"""By the dtype of the factors of a matrix product, those of its sum."""
+"""By the dtype of the factors of a matrix product, the dtypes of its sum."""
 
 
 @dataclass(frozen=True, slots=True)
