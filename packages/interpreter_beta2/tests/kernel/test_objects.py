@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 import pytest
 
+from neuroncore.errors import SignatureError
 from neuroncore.instructions import KernelWarning
 from nki_beta2 import BACKEND
 
@@ -115,8 +116,10 @@ def test_from_0_7_on_classes_are_those_of_python(speak):
     class Config(lang.nl.NKIObject):
         rows: int
 
-    with pytest.raises(TypeError):
-        Config(1)
+    with pytest.raises(SignatureError, match="no constructor that takes fields") as raised:
+        Config(rows=1)
+    assert "@dataclass" in str(raised.value)
+    assert vars(Config()) == {}
 
 
 class Plain:

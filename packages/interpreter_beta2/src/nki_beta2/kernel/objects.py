@@ -7,10 +7,12 @@ from functools import cache
 from types import FunctionType
 from typing import Any, ClassVar, get_origin
 
+from neuroncore.errors import SignatureError
 from neuroncore.instructions import warn_at_kernel
 from neuroncore.surface import version_tuple
 
 _EQUALITY = "NKI 0.7 migration guide: == on classes is Python's"
+_CONSTRUCTORS = "NKI 0.7: kernels are Python, and so are the constructors of their classes"
 _MADE_BY_DATACLASS = "<string>"
 """The file of a function that @dataclass wrote."""
 
@@ -25,6 +27,17 @@ class _TracedObject(NKIObject):
     Without an `__eq__` of its own, and unless it is a dataclass, an object equals itself alone; up
     to 0.6 equal fields made two objects equal. Each such comparison is a warning.
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if (args or kwargs) and cls.__init__ is object.__init__:
+            raise SignatureError(
+                f"{cls.__name__} has no constructor that takes fields",
+                expected=f"{cls.__name__}(), or a class with @dataclass or an __init__",
+                got=", ".join([*map(repr, args), *(f"{n}=…" for n in kwargs)])[:80],
+                hint="write @dataclass above the class; up to 0.6 the compiler made constructors",
+                rule=_CONSTRUCTORS,
+            )  # fmt: skip
+        return super().__new__(cls)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
