@@ -397,7 +397,7 @@ def kernel(n):
             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
             expected: None
             got:      <scalar, int32>
-            carry state through tensors
+            write a def without return; tensors carry state
             [NKI: nl.fori_loop]"""),
     ("    if nisa.scalar_load(n) < 4:\n        pass", """\
         kernel.py:3:8: the result of a comparison of scalars is used

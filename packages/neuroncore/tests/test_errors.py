@@ -189,6 +189,12 @@ def test_arguments_that_do_not_fit_the_signature(message_of, call, what):
     assert set(caret.strip()) == {"^"}
 
 
+def test_a_name_in_the_place_of_an_enum_is_an_error_that_shows_name(message_of):
+    text = message_of("t = new((4, 4))\nnisa.tensor_copy(t, t, 'first')\n")
+
+    assert "an instruction is named by name='first'" in text
+
+
 def test_errors_carry_no_context_of_ours(world, nisa):
     with pytest.raises(KernelError) as raised:
         nisa.tensor_copy(world.new((4, 8)), world.new((4, 9)))

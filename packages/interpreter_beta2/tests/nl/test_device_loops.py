@@ -665,6 +665,14 @@ def test_the_body_of_fori_loop_returns_nothing(lang):
         lang.run(lambda: lang.nl.fori_loop(0, 1, lambda i: i))
 
 
+def test_what_a_body_returns_is_shown_by_its_line(lang):
+    def body(i):
+        return lang.nisa.memset(lang.nl.ndarray((1, 1), lang.nl.float32, lang.nl.sbuf), 0.0)
+
+    with pytest.raises(SignatureError, match=r"got: +<instruction, .*test_device_loops\.py:\d+"):
+        lang.run(lambda: lang.nl.fori_loop(0, 1, body))
+
+
 @pytest.mark.parametrize("body", [3, lambda: None, lambda i, j: None])
 def test_a_body_is_a_function_of_one_argument(lang, body):
     said = "body_fun is not a function of one argument"

@@ -130,7 +130,8 @@ def check_result(value: Any, place: Place | None = None) -> None:
     if value is not None:
         raise SignatureError(
             "the body of nl.fori_loop returns something", expected="None", got=repr(value)[:80],
-            hint="carry state through tensors", rule="NKI: nl.fori_loop", place=place,
+            hint="write a def without return; tensors carry state", rule="NKI: nl.fori_loop",
+            place=place,
         )  # fmt: skip
 
 

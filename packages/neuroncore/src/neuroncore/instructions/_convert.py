@@ -31,6 +31,7 @@ def member(kind: type[E], operand: str) -> Callable[[Any], E]:
             expected=", ".join(m.name for m in kind),
             got=repr(value),
             operand=operand,
+            hint=f"an instruction is named by name={value!r}" if isinstance(value, str) else None,
         )
 
     return convert

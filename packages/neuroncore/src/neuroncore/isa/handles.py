@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from itertools import count
+from pathlib import Path
 from types import CodeType, FrameType
 
 from neuroncore.errors import AttributeValueError, LaunchError, SignatureError
@@ -37,6 +38,9 @@ class Handle:
     def place(self) -> Place:
         """The kernel's call."""
         return place_in(self._code, self._at)
+
+    def __repr__(self) -> str:
+        return f"<instruction, {Path(self.place.file).name}:{self.place.line}>"
 
     @property
     def is_of_running_program(self) -> bool:
