@@ -473,7 +473,7 @@ def test_a_kernel_that_a_store_does_not_hold_is_said(store, capsys):
     assert main(["best", store, "--kernel", "three"]) == 1
 
     err = capsys.readouterr().err
-    assert "holds no such kernel" in err
+    assert "contains no such kernel" in err
     assert "the store has two (sha256:" in err
 
 

@@ -168,7 +168,7 @@ def test_a_full_disk_ends_the_store_and_not_the_search(tmp_path, monkeypatch):
 def test_a_latency_that_the_timeline_does_not_have_is_rejected(tmp_path):
     tune(two, *TWO, budget=30, store=tmp_path / "found")
     with sqlite3.connect(tmp_path / "found") as opened:
-        opened.execute("UPDATE results SET price_ns = 1.0 WHERE schedule != '[]'")
+        opened.execute("UPDATE results SET latency_ns = 1.0 WHERE schedule != '[]'")
 
     with pytest.raises(StoreCorruptError, match=r"says that a kernel takes 0\.00 µs"):
         tune(two, *TWO, budget=30, store=tmp_path / "found")

@@ -146,21 +146,22 @@ class _Rows:
         batch = tuple(v for v, n in zip(self.operands.batch, lead, strict=True) if n != 1)
         here = Tile(self.operands.row + first, rows, 1, column, width, batch)
         made = {w: step for step in tiles.fit.steps for w in step.writes}
-        held = {v: tiles.fit.made.get(v, v) for v in kept}
-        for value, place in held.items():
+        resident = {v: tiles.fit.made.get(v, v) for v in kept}
+        for value, place in resident.items():
             if value not in self.values:
                 self.values[value] = self.place(tiles, value, made.get(place), (rows, width))
-        known = {v: _columns(at, column, width) for v, at in self.values.items() if v not in held}
-        into = {v: _columns(self.values[v], column, width) for v in held}
+        others = ((v, at) for v, at in self.values.items() if v not in resident)
+        known = {v: _columns(at, column, width) for v, at in others}
+        into = {v: _columns(self.values[v], column, width) for v in resident}
         tiles.bound = (
-            known | products | {place: into[v] for v, place in held.items() if place in made}
+            known | products | {place: into[v] for v, place in resident.items() if place in made}
         )
         tiles.tile(here)
-        for value, place in held.items():
+        for value, place in resident.items():
             if tiles.on_chip(place, here) != into[value]:
                 source = tiles.on_chip(place, here)
                 self.writer.call("tensor_copy", dst=into[value], src=source)
-        for place in dict.fromkeys(held.values()):
+        for place in dict.fromkeys(resident.values()):
             if place in made:
                 tiles.store(place, here)
 
@@ -199,8 +200,8 @@ class _Rows:
     def transposed_group(
         self, tiles: Tiles, products: dict[str, Access], places: dict[str, Access], size: int
     ) -> None:
-        held = {v: tiles.fit.made.get(v, v) for v in places}
-        tiles.bound = products | {held[v]: place for v, place in places.items()}
+        resident = {v: tiles.fit.made.get(v, v) for v in places}
+        tiles.bound = products | {resident[v]: place for v, place in places.items()}
         tiles.tile(Tile(Affine(), size, 1, Affine(), self.operands.rows, ()))
 
     def transposed_product(self, node: Node, column: Affine, size: int) -> Access:
@@ -315,9 +316,8 @@ class Operands:
         found = Affine(source.offset)
         lead = source.shape[:-2]
         missing = len(self.batch) - len(lead)
-        for variable, size, stride in zip(
-            self.batch[missing:], lead, source.strides, strict=False
-        ):  # fmt: skip
+        axes = zip(self.batch[missing:], lead, source.strides[:-2], strict=True)
+        for variable, size, stride in axes:
             found += variable * (stride if size != 1 else 0)
         return found
 

@@ -43,10 +43,12 @@ class Certificate:
         })  # fmt: skip
 
     def findings(self) -> list[Finding]:
-        """Everything that is wrong with the program or the claims; nothing where all holds."""
-        meant = FUNCTIONS[self.function]
-        made = numbered(self.program, meant.shapes([shape for _, shape in self.program.parameters]))
-        wanted = meant.values(self.program.parameters, made.size, made.number)
+        """Everything that is wrong with the program or the claims."""
+        function = FUNCTIONS[self.function]
+        made = numbered(
+            self.program, function.shapes([shape for _, shape in self.program.parameters])
+        )
+        wanted = function.values(self.program.parameters, made.size, made.number)
         return [*made.findings, *wrong_values(made, wanted), *(made.findings or self._false(made))]
 
     def _false(self, made: Numbered) -> list[Finding]:
@@ -74,7 +76,7 @@ class Certificate:
 
 
 def read_certificate(text: str) -> Certificate:
-    """The certificate that a file holds. Raises CertificateFileError where it holds none, and
+    """The certificate that a file contains. Raises CertificateFileError where it contains none, and
     ProgramTextError where its program is none.
     """
     try:

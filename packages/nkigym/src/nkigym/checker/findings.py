@@ -8,7 +8,7 @@ from neuroncore.errors import KernelError
 
 
 class Finding(NamedTuple):
-    """`line` is the statement's place in the program; None where the whole program is meant."""
+    """`line` is the statement's place in the program; None for the whole program."""
 
     line: int | None
     what: str

@@ -132,12 +132,12 @@ def _rmsnorm_values(
 
 
 def _rows_scale(
-    held: Mapping[int, int], chunks: Sequence[range], depth: int, number: Number
+    columns: Mapping[int, int], chunks: Sequence[range], depth: int, number: Number
 ) -> int:  # fmt: skip
     """The number of 1 / sqrt(mean of squares + EPSILON)."""
     so_far: int | None = None
     for chunk in chunks:
-        squares = [number(function(held[k], "square")) for k in chunk]
+        squares = [number(function(columns[k], "square")) for k in chunk]
         new = number(reduced(squares, "add"))
         so_far = new if so_far is None else number(combined(so_far, new, "add"))
     assert so_far is not None
@@ -159,11 +159,11 @@ def _rmsnorm_inputs(
             f"rows of {depth} columns cannot represent an rmsnorm exactly; take 4, 8, …"
         )
     kinds = random.integers(1, 3 if depth % 16 == 0 else 2, rows)
-    held = np.zeros((rows, depth), np.float32)
+    values = np.zeros((rows, depth), np.float32)
     for row, j in enumerate(kinds):
         filled = depth * (4**j - 1) // 4**j
-        held[row, random.permutation(depth)[:filled]] = 2.0 ** (j - 10)
-    return {left: held, right: random.integers(2**16, 2**17, shape).astype(np.float32)}
+        values[row, random.permutation(depth)[:filled]] = 2.0 ** (j - 10)
+    return {left: values, right: random.integers(2**16, 2**17, shape).astype(np.float32)}
 
 
 def _rmsnorm_results(inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

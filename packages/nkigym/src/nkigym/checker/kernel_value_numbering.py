@@ -44,7 +44,7 @@ def check_kernels(before: Program, after: Program) -> list[Finding]:
     """Every result, and every parameter as it is left, in which `after` is not what `before` is;
     nothing where all are the same.
 
-    Every iteration is carried out: meant for a few tiles per loop.
+    Every iteration is carried out: for a few tiles per loop.
     """
     if _interface(before) != _interface(after):
         return [Finding(None, "its parameters, results or machine differ")]
@@ -92,7 +92,7 @@ class _Machine:
     buffers: dict[str, Buffer] = field(default_factory=dict)
     contents: dict[str, Numbers] = field(default_factory=dict)
     summed: dict[str, Numbers] = field(default_factory=dict)
-    """Of PSUM, which elements hold a sum."""
+    """Of PSUM, which elements contain a sum."""
     made: int = 0
 
     def make(self, buffer: Buffer, start: np.uint64) -> None:
@@ -171,7 +171,7 @@ class _Carried:
         return seed(name, found.shape, self.dtype(name).name if is_tile else None)
 
     def write(self, name: str, found: Numbers, rounded: bool = True) -> None:
-        """Elements of dst, of its dtype: what float32 holds it holds, all else is rounded."""
+        """Elements of dst, rounded to its dtype, except to float32."""
         target, dtype = self.needed(name), self.dtype(name)
         if rounded and dtype is not float32:
             found = mixed(found, seed("rounded", dtype.name))
@@ -185,7 +185,7 @@ class _Carried:
                 raise NotAllowedError(f"{self.call.instruction} with {name}={value}")
 
     def begun(self, name: str) -> Numbers | None:
-        """Of a tile in PSUM, which elements hold a sum."""
+        """Of a tile in PSUM, which elements contain a sum."""
         into = self.call.operands[name]
         assert isinstance(into, Access)
         summed = self.machine.summed.get(into.buffer)
@@ -335,7 +335,7 @@ def _tile(c: _Carried) -> None:
 
 
 def _kept(c: _Carried) -> frozenset[str]:
-    """The outputs of which an instruction reads, or leaves as it is, what they hold."""
+    """The outputs of which an instruction reads, or leaves as it is, what they contain."""
     program, call = c.machine.program, c.call
     core = NeuronCore(program.target, watchers=())
     made = machine_call(call, specs_of(call, c.machine.buffers, core), core, program.nki)

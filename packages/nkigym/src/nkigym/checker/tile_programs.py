@@ -24,11 +24,11 @@ def check_tiles(program: TileProgram, function: str = "matmul") -> list[Finding]
     """
     if others := _other_parameters(program, function):
         return others
-    meant = FUNCTIONS[function]
-    made = numbered(program, meant.shapes([shape for _, shape in program.parameters]))
+    reference = FUNCTIONS[function]
+    made = numbered(program, reference.shapes([shape for _, shape in program.parameters]))
     return [
         *made.findings,
-        *wrong_values(made, meant.values(program.parameters, made.size, made.number)),
+        *wrong_values(made, reference.values(program.parameters, made.size, made.number)),
     ]
 
 
@@ -41,12 +41,12 @@ def check_same(program: TileProgram, root: TileProgram) -> list[Finding]:
     if program.dtype != root.dtype:
         return [Finding(None, f"it computes in {program.dtype}, not {root.dtype}")]
     size, number = gcd(atom_size(program), atom_size(root)), Numbers()
-    meant = numbered(root, None, size, number)
-    if meant.findings:
-        return meant.findings
+    expected = numbered(root, None, size, number)
+    if expected.findings:
+        return expected.findings
     shapes = {s.output.name: s.output.shape for s in root.statements if s.operator == ALLOCATE}
     made = numbered(program, [shapes[name] for name in root.returns], size, number)
-    wanted = [meant.outputs[name] for name in root.returns]
+    wanted = [expected.outputs[name] for name in root.returns]
     return [*made.findings, *wrong_values(made, wanted)]
 
 

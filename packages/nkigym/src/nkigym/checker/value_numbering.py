@@ -48,12 +48,12 @@ class Numbered:
         """The atoms of part of a variable. Raises NotAllowedError where it does not exist."""
         if reference.name not in self.tiles:
             raise NotAllowedError(f"{reference.name} is read before anything defines it")
-        held = self.tiles[reference.name]
+        atoms = self.tiles[reference.name]
         size = self.size
         rows, columns = _inside(reference, self.shapes[reference.name])
         if reference.shape != reference.extents:
             raise NotAllowedError(f"{reference.name} is given the shape {reference.shape} there")
-        chosen = held[rows[0] // size : -(-rows[1] // size)]  # a row is an atom high,
+        chosen = atoms[rows[0] // size : -(-rows[1] // size)]  # a row is an atom high,
         start, stop = columns[0] // size, -(-columns[1] // size)  # a column one wide
         return [row[start:stop] for row in chosen]
 
@@ -183,7 +183,8 @@ def numbered(
 def wrong_values(made: Numbered, every: Sequence[Mapping[Corner, int]]) -> list[Finding]:
     """Atoms of the outputs that are missing, or not what is wanted of `every` output."""
     found = []
-    for name, wanted in zip(made.program.returns, every, strict=False):
+    numbered = zip(made.program.returns, every, strict=False)  # another number is a finding already
+    for name, wanted in numbered:
         output = made.outputs.get(name, {})
         for (row, column), number in wanted.items():
             if (row, column) not in output:

@@ -1,4 +1,4 @@
-"""`nkigym check`: certificates, schedules, programs and sources, held to what they begin with."""
+"""`nkigym check`: certificates, schedules, programs and sources against their origins."""
 
 from __future__ import annotations
 

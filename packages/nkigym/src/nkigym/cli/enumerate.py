@@ -63,7 +63,7 @@ class Enumerated:
     """The report. `visited` counts the root and every transition; `canonical` are the
     programs that differ in more than names, order and numbering of tiles, None where there are too
     many ways to number them and for all but products under public transforms; all of `certified`
-    are reached by proved steps alone, and `checked` have passed the checker, where it was asked;
+    are reached by proved steps alone, and `checked` have passed the checker, where requested;
     `depths` are how many programs are 0, 1, … steps from the root.
     """
 
@@ -161,7 +161,7 @@ def _exhaust(space: RewriteGraph, given: argparse.Namespace) -> Enumeration:
 
 
 def _checked(space: RewriteGraph, found: Enumeration, function: str) -> int:
-    """How many certificates hold."""
+    """How many certificates are valid."""
     return sum(not certificate(space, node, function).findings() for node in found.depths)
 
 

@@ -1,4 +1,4 @@
-"""`nkigym show`, `best`, `replay` and `export`: what a store holds."""
+"""`nkigym show`, `best`, `replay` and `export`: the contents of a store."""
 
 from __future__ import annotations
 
@@ -274,7 +274,9 @@ _WHAT: Mapping[str, Callable[[Stored, Program], str]] = {
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", metavar="STORE", help="the file of --store")
     parser.add_argument(
-        "--kernel", metavar="NAME|KEY", help="where the store holds more than one; see nkigym show"
+        "--kernel",
+        metavar="NAME|KEY",
+        help="where a store contains more than one; see nkigym show",
     )
 
 
@@ -284,7 +286,7 @@ def _chosen(store: Store, wanted: str | None) -> Problem:
     names = ", ".join(f"{p.name} ({p.key[:19]})" for p in every) or "nothing"
     found = [p for p in every if wanted is None or p.name == wanted or p.key.startswith(wanted)]
     if len(found) != 1:
-        what = "holds no such kernel" if not found else "holds more than one such kernel"
+        what = "contains no such kernel" if not found else "contains more than one such kernel"
         raise LaunchError(
             f"{store.path} {what}", expected="--kernel with a name or the beginning of a key",
             got=f"the store has {names}",

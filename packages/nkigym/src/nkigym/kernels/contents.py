@@ -1,6 +1,6 @@
 """Contents of blocks of statements at all depths: computed once for each loop.
 
-Programs that a search visits share most of their loops, so what a loop holds is kept by identity.
+Programs that a search visits share most of their loops, whose contents are cached by identity.
 """
 
 from __future__ import annotations

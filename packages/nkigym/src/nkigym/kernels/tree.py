@@ -167,7 +167,7 @@ def used_names(program: Program) -> set[str]:
 
 
 def buffers_of(program: Program) -> Mapping[str, Buffer]:
-    """Every buffer by name; found once for each of the programs asked about last."""
+    """Every buffer by name; found once for each of the latest programs."""
     known = _buffers.get(id(program))
     if known is None:
         if len(_buffers) >= MAX_CACHED_PROGRAMS:
@@ -185,7 +185,7 @@ class Names:
         self.last: dict[str, int] = {}
         """Stem → the number up to which all are in use."""
         self.stems: dict[str, str] = {}
-        """Names that were asked for → their stems."""
+        """Names that were requested → their stems."""
 
     def unused(self, like: str) -> str:
         """A name that is not in use: like1, like2, …; it is in use from now on."""

@@ -190,7 +190,7 @@ class Explorer(Generic[State, Step]):
         return Attempt(child, True)
 
     def estimate(self, node: Node[State, Step], even_if_hopeless: bool = False) -> None:
-        """Ask the timeline, unless it was asked or the bound says enough."""
+        """Estimate the latency, unless that is done or the bound is above the best."""
         if node.was_considered and not (even_if_hopeless and node.latency_ns is None):
             return
         node.was_considered = True

@@ -169,7 +169,7 @@ def _depth(statement: Statement) -> int:
 
 
 def _nest(statement: Statement) -> int:
-    """The same, where they hold nothing but one call; 0 where they hold more."""
+    """The same, where they contain nothing but one call; 0 where they contain more."""
     depth = 0
     while isinstance(statement, Loop):
         if len(statement.body) != 1:

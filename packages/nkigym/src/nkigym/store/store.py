@@ -19,7 +19,7 @@ from urllib.parse import quote
 from neuroncore.errors import KernelError
 
 APPLICATION = 0x6E6B6967  # "nkig", in the header of the file
-VERSION = 1
+VERSION = 2
 WAIT_S = 60.0
 """How long a writer waits for others."""
 MAPPED = 1 << 30
@@ -35,7 +35,7 @@ _TABLES = (
     ) WITHOUT ROWID""",
     """CREATE TABLE results (
         problem TEXT NOT NULL REFERENCES problems (key), digest TEXT NOT NULL,
-        price_ns REAL NOT NULL, bound_ns REAL NOT NULL,
+        latency_ns REAL NOT NULL, bound_ns REAL NOT NULL,
         root TEXT NOT NULL REFERENCES roots (digest), schedule TEXT NOT NULL,
         PRIMARY KEY (problem, digest)
     ) WITHOUT ROWID""",
@@ -43,7 +43,7 @@ _TABLES = (
         number INTEGER PRIMARY KEY, problem TEXT NOT NULL REFERENCES problems (key),
         report TEXT NOT NULL
     )""",
-    "CREATE INDEX fastest ON results (problem, price_ns)",
+    "CREATE INDEX fastest ON results (problem, latency_ns)",
 )
 
 
@@ -168,26 +168,26 @@ class Store:
             "SELECT digest, key, name, target, nki, costs, program FROM problems, roots "
             "WHERE roots.digest = problems.root"
         )
-        found = [Problem(*row) for digest, *row in rows if self._holds(digest, row[-1])]
+        found = [Problem(*row) for digest, *row in rows if self._is_intact(digest, row[-1])]
         return sorted(found, key=lambda p: (p.name, p.key))
 
     def latencies(self, problem: str) -> dict[str, float]:
         """Digest → latency (ns), of one problem."""
-        return dict(self._read("SELECT digest, price_ns FROM results WHERE problem = ?", problem))
+        return dict(self._read("SELECT digest, latency_ns FROM results WHERE problem = ?", problem))
 
     def best(self, problem: str, number: int = 1) -> list[Stored]:
         """The fastest programs, fastest first; of equals, the shortest schedule."""
         rows = self._read(
-            "SELECT results.digest, price_ns, bound_ns, schedule, program, roots.digest "
+            "SELECT results.digest, latency_ns, bound_ns, schedule, program, roots.digest "
             "FROM results, roots "
             "WHERE problem = ? AND roots.digest = results.root "
-            "ORDER BY price_ns, json_array_length(schedule), results.digest LIMIT ?",
+            "ORDER BY latency_ns, json_array_length(schedule), results.digest LIMIT ?",
             problem, number,
         )  # fmt: skip
         return [
             Stored(digest, latency_ns, bound, tuple(json.loads(schedule)), program)
             for digest, latency_ns, bound, schedule, program, root in rows
-            if self._holds(root, program)
+            if self._is_intact(root, program)
         ]
 
     def runs(self, problem: str) -> list[dict[str, Any]]:
@@ -203,7 +203,7 @@ class Store:
         )
         return {job: json.loads(report) for job, report in rows}
 
-    def _holds(self, digest: str, program: str) -> bool:
+    def _is_intact(self, digest: str, program: str) -> bool:
         """True. Raises StoreCorruptError where a text is not the one that was written."""
         if _digest(program) != digest:
             raise StoreCorruptError(

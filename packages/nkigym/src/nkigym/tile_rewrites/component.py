@@ -58,7 +58,7 @@ class Component(ABC):
 
     @classmethod
     def of(cls, table: InternTable, members: Mapping[int, Any]) -> Self:
-        """The part that holds these, by the numbers of their statements."""
+        """The part that contains these, by the numbers of their statements."""
         return table.part(cls, members)
 
     def after(self, step: TileRewrite) -> tuple[Self, Renaming | None]:

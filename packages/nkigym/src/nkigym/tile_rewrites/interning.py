@@ -31,7 +31,7 @@ class InternTable:
 
     kinds: frozenset[str] = EVERY
     repeats: bool = False
-    """Whether a load may hold copies of its slice."""
+    """Whether a load may contain copies of its slice."""
     values: ValueTable = field(default_factory=ValueTable)
     known: dict[Hashable, Any] = field(default_factory=dict)
 

@@ -23,13 +23,13 @@ EXTRA: Mapping[str, tuple[str, ...]] = {
     "wide-merge": (WIDEN_CALLS,),
     "duplicate-load": (LOAD_TWICE,),
 }
-"""Transforms that the public original has not, listed behind its own where they are asked for.
+"""Transforms that the public original has not, listed behind its own where they are requested.
 
 Call reuse: of two calls of one operator on the very same tiles, one is left (transposes once for
 all that read them); not of sums, whose place the next call of the chain takes. Wide merge: two
 calls become one where all operands that have the widening axis touch alike (accumulating matmuls,
 up to 512 columns; operations on two tiles). Duplicate load: two loads of one slice become one tile
-that holds it twice, side by side, so that operations on two tiles that share it touch in both.
+that contains it twice, side by side, so that operations on two tiles that share it touch in both.
 """
 
 KNOWN: Mapping[str, tuple[str, ...]] = {**TRANSFORMS, **EXTRA}

@@ -101,7 +101,7 @@ class Sums:
             node += node & -node
 
     def find(self, position: int) -> tuple[int, int]:
-        """The place whose share of the sum holds a position, and how far into it that is."""
+        """The place whose share of the sum contains a position, and how far into it that is."""
         at, bit = 0, 1 << len(self._tree).bit_length()
         while bit:
             if at + bit < len(self._tree) and self._tree[at + bit] <= position:

@@ -82,7 +82,7 @@ def lower(program: TileProgram, target: str = "trn2") -> Program:
 @dataclass(slots=True)
 class _Lowering:
     dtype: DType
-    held: dict[str, Location]
+    places: dict[str, Location]
     body: list[Written] = field(default_factory=list)
     overwritten: dict[str, list[tuple[str, Reference]]] = field(default_factory=dict)
 
@@ -110,8 +110,8 @@ class _Lowering:
             )
         else:
             into = self._at(sums)
-            at, (rows, columns) = self.held[sums.name], sums.intervals
-            self.held[name] = at._replace(row=at.row + rows[0], column=at.column + columns[0])
+            at, (rows, columns) = self.places[sums.name], sums.intervals
+            self.places[name] = at._replace(row=at.row + rows[0], column=at.column + columns[0])
             self.overwritten.setdefault(sums.name, []).append((name, sums))
         operands = {n: self._in_sbuf(given[n]) for n in ("stationary", "moving")}
         self._call("nc_matmul", {}, dst=into, **operands)
@@ -139,10 +139,10 @@ class _Lowering:
     def _in_sbuf(self, reference: Reference) -> Access:
         """Part of a variable where DMA and the matrix unit can read it."""
         found = self._at(reference)
-        if self.held[reference.name].buffer.space is not MemorySpace.psum:
+        if self.places[reference.name].buffer.space is not MemorySpace.psum:
             return found
         name = f"s{reference.name[1:]}"
-        while name in self.held:
+        while name in self.places:
             name += "_"
         copied = self._new(name, reference.extents, self.dtype, MemorySpace.sbuf)
         self._call("tensor_copy", {}, dst=copied, src=found)
@@ -156,7 +156,7 @@ class _Lowering:
                     f"{reference.name} is read after {name} has added to it",
                     hint="a sum in PSUM has one place: read it before, or start another sum",
                 )
-        at = self.held[reference.name]
+        at = self.places[reference.name]
         rows, columns = reference.intervals
         width = at.buffer.shape[1]
         offset = (at.row + rows[0]) * width + at.column + columns[0]
@@ -170,7 +170,7 @@ class _Lowering:
         them.
         """
         buffer = Buffer(name, shape, dtype, space)
-        self.held[name] = Location(buffer)
+        self.places[name] = Location(buffer)
         at = len(self.body)
         while at >= 2 and _allocates(self.body[at - 2], before):
             at -= 2

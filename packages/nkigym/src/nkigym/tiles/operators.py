@@ -22,8 +22,8 @@ class Operator:
     `grows` names the operand and the axis along which two calls can become one: the axis of no
     other operand, so that everything else is shared. `widens` is the axis along which two calls can
     become one where all operands that have it touch. `accumulates` names the operand, absent in the
-    first call of a chain, that holds the sum so far. `attributes` have defaults. An axis without a
-    limit has none that is documented.
+    first call of a chain, with the sum so far. `attributes` have defaults. An axis without a limit
+    has none that is documented.
     """
 
     name: str

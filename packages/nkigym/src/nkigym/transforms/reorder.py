@@ -21,7 +21,7 @@ def _reorder(program: Program, step: TransformStep) -> StepResult:
     outer = loop_at(program, step.at)
     inner = outer.body[0] if len(outer.body) == 1 else None
     if not isinstance(inner, Loop):
-        raise TransformError(f"loop {outer.variable} holds more than a loop")
+        raise TransformError(f"loop {outer.variable} contains more than a loop")
     claims = Claims(program, step.at)
     call_accesses = claims.accesses(inner.body, allocated(inner.body))
     related = ((outer, LATER), (inner, EARLIER))

@@ -48,7 +48,7 @@ def _fuse(program: Program, step: TransformStep) -> StepResult:
     outer = loop_at(program, step.at)
     inner = outer.body[0] if len(outer.body) == 1 else None
     if not isinstance(inner, Loop):
-        raise TransformError(f"loop {outer.variable} holds more than a loop")
+        raise TransformError(f"loop {outer.variable} contains more than a loop")
     if (outer.start, outer.step, inner.start, inner.step) != (0, 1, 0, 1):
         raise TransformError(
             f"loops {outer.variable} and {inner.variable} do not count from 0 by 1"

@@ -45,7 +45,7 @@ def _widen(program: Program, step: TransformStep) -> StepResult:
     loop = loop_at(program, step.at)
     call = loop.body[0] if len(loop.body) == 1 else None
     if not isinstance(call, Call):
-        raise TransformError(f"loop {loop.variable} holds more than one instruction")
+        raise TransformError(f"loop {loop.variable} contains more than one instruction")
     rule = rule_of(call)
     claims = Claims(program, step.at)
     call_accesses = writing(claims.accesses((call,)))

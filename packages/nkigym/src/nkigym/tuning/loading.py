@@ -22,7 +22,7 @@ def load_kernel(
         try:
             text = file.read_text("utf-8")
         except UnicodeDecodeError:
-            raise LaunchError(f"{file} holds no text") from None
+            raise LaunchError(f"{file} contains no text") from None
         return (parse_tiles(text) if text.startswith("def ") else parse_program(text, name)), [
             *specs
         ]

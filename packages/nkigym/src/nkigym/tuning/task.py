@@ -36,7 +36,7 @@ from nkigym.tuning.verification import (
 
 @dataclass(frozen=True, slots=True)
 class TuningTask:
-    """A space, the kernel to begin with, and what is asked of it."""
+    """A space, the kernel to begin with, and what is required of it."""
 
     root: Program
     space: SearchSpace[Any, Any]
@@ -68,10 +68,10 @@ def tuning_task(
     `emit` raise.
     """
     if not isinstance(given, TileProgram):
-        asked = problem(given, specs, target, nki, start)
-        check_results(asked.root)
-        emit(asked.root)  # what no source can be written of is rejected before a search
-        return _of_loops(asked, allowed(asked.root, engines))
+        made = problem(given, specs, target, nki, start)
+        check_results(made.root)
+        emit(made.root)  # what no source can be written of is rejected before a search
+        return _of_loops(made, allowed(made.root, engines))
     if specs or engines is not None:
         raise ConstraintError(
             "a tile program says its shapes and engines itself", expected="no specs, no engines"
@@ -106,18 +106,18 @@ def stored_task(text: str, target: str, where: str) -> TuningTask:
     return _of_loops(Problem(parse_program(text, where)), None)
 
 
-def _of_loops(asked: Problem, engines: frozenset[str] | None) -> TuningTask:
+def _of_loops(made: Problem, engines: frozenset[str] | None) -> TuningTask:
     return TuningTask(
-        asked.root,
-        LoopSpace(asked.root, engines),
+        made.root,
+        LoopSpace(made.root, engines),
         lambda state: state,
-        lambda: problem_of(asked.root),
-        lambda schedule: replayed(asked.root, schedule),
+        lambda: problem_of(made.root),
+        lambda schedule: replayed(made.root, schedule),
         lambda state, schedule: verify_winner(
-            asked.root, state, schedule, asked.smaller, asked.function
+            made.root, state, schedule, made.smaller, made.function
         ),
-        asked.baseline_ns,
-        asked.start,
+        made.baseline_ns,
+        made.start,
     )
 
 
@@ -228,14 +228,14 @@ def problem(
         return _begun(given, wanted, target, nki, start)
     if specs:
         raise ConstraintError("a kernel program says its shapes itself", expected="no specs")
-    asked = replace(given, target=target or given.target, nki=nki or given.nki)
+    made = replace(given, target=target or given.target, nki=nki or given.nki)
     try:
-        check(asked)
+        check(made)
     except KernelError as wrong:
         raise ConstraintError(
-            f"{given.name} is not a kernel for {asked.target} and NKI {asked.nki}", got=str(wrong)
+            f"{given.name} is not a kernel for {made.target} and NKI {made.nki}", got=str(wrong)
         ) from None
-    return Problem(asked)
+    return Problem(made)
 
 
 def _begun(

@@ -83,28 +83,28 @@ def tune(
     plans = [replace(p, budget=spent.shared(len(tasks))) for p in (plan, *others)]
     found = [_searched(task, plans[0], store, watcher, candidates) for task in tasks]
     best, *beside = sorted(found, key=lambda one: one.outcome.report.best_ns)
-    asked, outcome = best.asked, best.outcome
+    task, outcome = best.task, best.outcome
     compared = {
-        p.strategy: search(made(asked.start or start).space, p).report.curve for p in plans[1:]
+        p.strategy: search(made(task.start or start).space, p).report.curve for p in plans[1:]
     }
-    space = asked.space
+    space = task.space
     schedule = tuple(space.write_step(step) for step in outcome.best.schedule())
-    winner = asked.kernel(outcome.best.state)
-    rooflines = Rooflines(asked.root.target, asked.root.nki)
+    winner = task.kernel(outcome.best.state)
+    rooflines = Rooflines(task.root.target, task.root.nki)
     return Tuned(
-        asked.root,
+        task.root,
         winner,
         emit(winner),
         schedule,
         replace(outcome.report, compared=compared),
-        asked.verify_winner(outcome.best.state, schedule),
+        task.verify_winner(outcome.best.state, schedule),
         rooflines.of(winner),
-        rooflines.of(asked.root),
+        rooflines.of(task.root),
         best.trouble,
         best.stored_ns,
-        asked.baseline_ns(),
-        asked.start,
-        tuple((one.asked.start, one.outcome.report) for one in beside),
+        task.baseline_ns(),
+        task.start,
+        tuple((one.task.start, one.outcome.report) for one in beside),
     )
 
 
@@ -120,21 +120,21 @@ def _tasks(made: Callable[[str], TuningTask], start: str) -> list[TuningTask]:
 class _Searched(NamedTuple):
     """A task, what its search has found, and what its store says."""
 
-    asked: TuningTask
+    task: TuningTask
     outcome: Outcome
     trouble: StoreError | None = None
     stored_ns: float | None = None
 
 
 def _searched(
-    asked: TuningTask, plan: Plan, store: str | Path | ResultStore | None,
+    task: TuningTask, plan: Plan, store: str | Path | ResultStore | None,
     watcher: Watcher | None, candidates: CandidateSink | None,
 ) -> _Searched:  # fmt: skip
     """The search, whose start and best candidates are handed on."""
     if candidates is None:
-        return _unmeasured(asked, plan, store, watcher)
-    problem, best_ns = asked.known(), asked.space.latency_ns(asked.space.root)
-    candidates.add(Candidate(problem, asked.root, asked.root, best_ns))
+        return _unmeasured(task, plan, store, watcher)
+    problem, best_ns = task.known(), task.space.latency_ns(task.space.root)
+    candidates.add(Candidate(problem, task.root, task.root, best_ns))
 
     def watch(seen: SearchProgress) -> None:
         nonlocal best_ns
@@ -142,27 +142,27 @@ def _searched(
             watcher(seen)
         if seen.best_ns < best_ns:
             best_ns = seen.best_ns
-            candidates.add(Candidate(problem, asked.root, asked.kernel(seen.state), best_ns))
+            candidates.add(Candidate(problem, task.root, task.kernel(seen.state), best_ns))
         candidates.step()
 
-    return _unmeasured(asked, plan, store, watch)
+    return _unmeasured(task, plan, store, watch)
 
 
 def _unmeasured(
-    asked: TuningTask, plan: Plan, store: str | Path | ResultStore | None, watcher: Watcher | None
+    task: TuningTask, plan: Plan, store: str | Path | ResultStore | None, watcher: Watcher | None
 ) -> _Searched:
-    space = asked.space
+    space = task.space
     if store is None:
-        return _Searched(asked, search(space, plan, watcher=watcher))
+        return _Searched(task, search(space, plan, watcher=watcher))
     with _opened(store) as opened:
-        kept = _Kept(opened, asked)
+        kept = _Kept(opened, task)
         try:
             outcome = search(space, plan, kept.latencies, kept.found, watcher)
         finally:
             kept.recorder.flush()
         _check_latency(opened.path, space.latency_ns(outcome.best.state), outcome.report.best_ns)
         kept.close(outcome.report)
-    return _Searched(asked, outcome, kept.recorder.trouble, kept.faster_ns)
+    return _Searched(task, outcome, kept.recorder.trouble, kept.faster_ns)
 
 
 class ResultStore(Protocol):
@@ -197,12 +197,12 @@ def _check_latency(store: Path, latency_ns: float, stored_ns: float) -> None:
 class _Kept:
     """A search's way to its store."""
 
-    def __init__(self, store: ResultStore, asked: TuningTask) -> None:
-        self.problem = asked.known()
+    def __init__(self, store: ResultStore, task: TuningTask) -> None:
+        self.problem = task.known()
         self.latencies = store.latencies(self.problem.key)
         self.recorder = Recorder(store, self.problem)
         self.faster_ns: float | None = None
-        self._space, self._store = asked.space, store
+        self._space, self._store = task.space, store
 
     def found(self, node: Node) -> None:
         """Record a candidate with its latency."""
@@ -229,7 +229,7 @@ class _Kept:
 @dataclass(frozen=True, slots=True)
 class Tuned:
     """The winner: its program, its source, the schedule that makes it of the root (as JSON), what
-    was asked of it, and the figures of the search. Rooflines are ns by resource.
+    was required of it, and the figures of the search. Rooflines are ns by resource.
     """
 
     root: Program

@@ -75,8 +75,8 @@ def verify_winner(
     """
     legal = _is_legal(winner)
     if not legal.passed:
-        return _held((legal,))
-    return _held((
+        return _passed((legal,))
+    return _passed((
         _replays(root, winner, schedule),
         legal,
         _is_certified(root, schedule),
@@ -100,7 +100,7 @@ def _computes(root: Program, function: Callable[..., Any]) -> Check:
         what = f"{len(root.results)} outputs, {len(wanted)} of the function"
         return Check("function", False, what)
     relative = relative_rounding(root)
-    for number, (got, want) in enumerate(zip(found, wanted, strict=False)):  # arguments are behind
+    for number, (got, want) in enumerate(zip(found[: len(wanted)], wanted, strict=True)):
         exact = np.asarray(want)
         if got.shape != exact.shape or far(got, exact, relative, ulps=3 / 2).any():
             return Check("function", False, f"output {number} is not that of the function")
@@ -108,7 +108,7 @@ def _computes(root: Program, function: Callable[..., Any]) -> Check:
     return Check("function", True, said)
 
 
-def _held(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+def _passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
     """The checks. Raises VerificationError with them where one fails."""
     if any(each.passed is False for each in checks):
         raise VerificationError(
@@ -139,7 +139,7 @@ def verify_tile_winner(
     )
     again = again_space.tile_program(replayed_tiles(again_space, schedule))
     same = print_tiles(again) == print_tiles(space.tile_program(state))
-    return _held((
+    return _passed((
         Check("replay", same, f"{len(schedule)} steps from the text lead to the same text"),
         _is_legal(kernel),
         _gives_the_same(root, space.tile_program(state)),
@@ -271,7 +271,7 @@ LARGEST = 4
 
 
 def integers(program: Program, seed: int, least: int = -LARGEST) -> list[np.ndarray]:
-    """An array for each parameter, of integers that its format holds exactly."""
+    """An array for each parameter, of integers that its format represents exactly."""
     random = np.random.default_rng(seed)
     return [
         random.integers(least, LARGEST + 1, buffer.shape).astype(buffer.dtype.storage)
@@ -295,7 +295,7 @@ def in_domain(program: Program, seed: int) -> tuple[list[np.ndarray], list[np.nd
 _KERNEL = re.compile(r"^@nki\.jit\ndef (\w+)", re.MULTILINE)
 
 Begins = Literal["nan", "zero"]
-"""What memory holds that nothing has written; integers hold a number of the machine's for "nan"."""
+"""Memory that nothing has written; integers have a number of the machine's for "nan"."""
 
 
 def run_source(
@@ -332,8 +332,8 @@ def run_program(program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 def hides_unwritten(outputs: Sequence[np.ndarray]) -> bool:
-    """Whether some element is one that memory which nothing has written could hold as well, where
-    it begins as "nan": then a run in which it begins as "zero" is needed to tell.
+    """Whether memory that nothing has written, where it begins as "nan", could contain an element
+    as well: then a run in which it begins as "zero" is needed to tell.
     """
     return any(array.dtype.kind in "iub" or _is_nan(array).any() for array in outputs)
 
