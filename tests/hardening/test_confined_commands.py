@@ -90,13 +90,101 @@ def test_an_unconfined_run_writes_where_it_likes(folder):
     assert outside.exists()
 
 
+HOSTILE = """
+import contextlib, ctypes, fcntl, os, resource, signal, socket, struct
+victim, outside, libc = int(os.environ["NKI_VICTIM"]), {outside!r}, ctypes.CDLL(None)
+
+def owned():
+    ours, theirs = socket.socketpair()
+    fcntl.fcntl(ours, fcntl.F_SETOWN, victim)
+
+for attempt in (
+    lambda: os.setpriority(os.PRIO_PROCESS, victim, 19),
+    lambda: os.sched_setaffinity(victim, [0]),
+    lambda: os.sched_setscheduler(victim, os.SCHED_IDLE, os.sched_param(0)),
+    lambda: resource.prlimit(victim, resource.RLIMIT_NOFILE, (3, 3)),
+    owned,
+    lambda: libc.shmget(0x25, 4096, 0o1600),
+    lambda: libc.syscall(56 if os.uname().machine == "x86_64" else 220, 0x10000011, 0, 0, 0, 0),
+    lambda: fcntl.ioctl(os.open(outside, os.O_RDONLY), 0x40086602, struct.pack("l", 0x80)),
+    lambda: print(open(f"/proc/{{victim}}/environ").read()),
+    lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1)),
+):
+    with contextlib.suppress(OSError, ValueError):
+        attempt()
+"""
+ATTEMPTS = (
+    "changes a process (setpriority)", "changes a process (sched_setaffinity)",
+    "changes a process (sched_setscheduler)", "changes a process (prlimit64)",
+    "signals a process (fcntl)", "uses memory or messages of other processes (shmget)",
+    "makes a namespace (clone)", "changes {outside} (ioctl)",
+)  # fmt: skip
+
+
+def test_other_processes_and_flags_of_files_stay_as_they_are(folder):
+    outside = folder.parent / "outside"
+    outside.touch()
+    with subprocess.Popen(["sleep", "100"], env={"SECRET": "1"}) as victim:
+        priority = os.getpriority(os.PRIO_PROCESS, victim.pid)
+        done = run(folder, "nki-run", "k.py", text=HOSTILE.format(outside=str(outside)),
+                   NKI_VICTIM=str(victim.pid))  # fmt: skip
+        after = os.getpriority(os.PRIO_PROCESS, victim.pid)
+        victim.kill()
+
+    assert (done.returncode, done.stdout, after) == (1, "", priority), done.stderr
+    assert [line.partition("this: ")[2].partition(";")[0] for line in done.stderr.splitlines()] == [
+        attempt.format(outside=outside) for attempt in ATTEMPTS
+    ]
+
+
+TYPES = """
+import contextlib, fcntl, termios
+with contextlib.suppress(OSError):
+    fcntl.ioctl(0, termios.TIOCSTI, b"x")
+"""
+
+
+def test_nothing_is_typed_into_the_terminal(folder):
+    (folder / "k.py").write_text(TYPES)
+    process, terminal = pty.fork()
+    if not process:
+        os.chdir(folder)
+        os.execve(BIN / "nki-run", ["nki-run", "k.py"], environment(folder))
+    shown = b"".join(iter(lambda: _read(terminal), b"")).decode()
+
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 1
+    assert "may not do this: types into the terminal (ioctl)" in shown
+
+
+FORKS = """
+import os, time
+for _ in range(600):
+    try:
+        if not os.fork():
+            time.sleep(100)
+    except PermissionError:
+        break
+"""
+
+
+@pytest.mark.thorough
+def test_the_number_of_processes_is_limited_for_root_too(folder):
+    done = run(folder, "nki-run", "k.py", text=FORKS)
+
+    assert done.returncode == 1
+    assert "starts too many processes (clone)" in done.stderr
+
+
 ORDINARY = """
 import os, subprocess, sys, tempfile, threading
 from concurrent.futures import ThreadPoolExecutor
 open("mine", "w").write("1")
 tempfile.TemporaryFile().write(b"1")
 assert subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True).stdout == b"1\\n"
-child = subprocess.Popen(["sleep", "100"]); child.terminate(); child.wait()
+child = subprocess.Popen(["sleep", "100"]); os.setpriority(os.PRIO_PROCESS, child.pid, 5)
+child.terminate(); child.wait(); os.nice(1); os.sched_setaffinity(0, os.sched_getaffinity(0))
+thread = threading.Thread(target=lambda: os.sched_setaffinity(threading.get_native_id(), {0}))
+thread.start(); thread.join()
 print([*ThreadPoolExecutor(2).map(abs, [-1, -2])], os.environ["ROWS"], os.environ["LANG"])
 sys.exit(7)
 """
@@ -151,6 +239,15 @@ def test_memory_is_limited(folder):
 
     assert done.returncode == 1
     assert "MemoryError" in done.stderr
+
+
+def test_shared_memory_is_limited(folder):
+    done = run(
+        folder, "nki-run", "--memory", "512", "k.py", text="import mmap; mmap.mmap(-1, 1 << 30)"
+    )
+
+    assert done.returncode == 1
+    assert "Cannot allocate memory" in done.stderr
 
 
 ENDLESS = """

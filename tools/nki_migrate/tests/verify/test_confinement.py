@@ -81,6 +81,18 @@ ESCAPES = {
         "guard_off(); ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)",
         "outlives its parent (prctl)",
     ),
+    "the priority of the parent": (
+        "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)",
+        "changes a process (setpriority)",
+    ),
+    "a message queue": (
+        "guard_off(); ctypes.CDLL(None).msgget(0x25, 0o1600)",
+        "uses memory or messages of other processes (msgget)",
+    ),
+    "the flags of a file": (
+        "import fcntl; fcntl.ioctl(os.open(outside + '/kept', os.O_RDONLY), 0x40086602, bytes(8))",
+        "changes {}/kept (ioctl)",
+    ),
     "a higher limit": (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
         "raises a limit (prlimit64)",

@@ -18,6 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 
 _NO_NEW_PRIVILEGES, _DEATH_SIGNAL, _SUBREAPER = 38, 1, 36  # <linux/prctl.h>
+_DROP_BOUND, _CAPABILITIES, _CAPABILITY_SETS = 24, 64, 0x20080522  # <linux/capability.h>
+_KEPT = sum(1 << number for number in (0, 1, 2, 3, 4, 5, 6, 7, 14))
+"""Owners and modes of files, signals (`seccomp` decides them), other users, locked memory."""
 FILE_BYTES = 1 << 30
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
@@ -85,6 +88,7 @@ def confine(
     set_limit(resource.RLIMIT_FSIZE, file_bytes)
     with to_supervisor:
         _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        drop_capabilities()
         limit_writes(*folders)
         listener = install_filter(processes)
         if listener is not None:
@@ -99,6 +103,19 @@ def set_limit(limit: int, value: int) -> None:
     most = resource.getrlimit(limit)[1]
     value = value if most == resource.RLIM_INFINITY else min(value, most)
     resource.setrlimit(limit, (value, value))
+
+
+def drop_capabilities() -> None:
+    """Give up, for the rest of this process's life, what root may do besides accessing files of
+    others: raise limits, read the memory and variables of processes, administer the system.
+    """
+    for number in range(_CAPABILITIES):
+        if not _KEPT >> number & 1:
+            _libc().prctl(_DROP_BOUND, number, 0, 0, 0)
+    header, sets = (ctypes.c_uint32 * 2)(_CAPABILITY_SETS, 0), (ctypes.c_uint32 * 6)()
+    _libc().capget(header, sets)
+    sets[:] = [*(found & _KEPT for found in sets[:3]), 0, 0, 0]
+    _libc().capset(header, sets)
 
 
 class _Ruleset(ctypes.Structure):

@@ -33,12 +33,12 @@ from neuroncore.confinement.process import (
     set_subreaper,
 )
 from neuroncore.confinement.seccomp import Supervisor
+from neuroncore.confinement.system_calls import MOST_PROCESSES
 
 CONFINED = "NKI_CONFINED"
 """Set inside: a command that the program starts is confined with it."""
 _SHARED_MEMORY = Path("/dev/shm")
 FILE_BYTES = 16 << 30
-MORE_PROCESSES = 512
 _CACHES = "__pycache__"
 _MOST_ATTEMPTS = 20
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -94,7 +94,7 @@ def go_on_confined(command: str, allowed: Allowed) -> None:
     parent = os.getpid()
     if pid := _forked():
         theirs.close()
-        attempts = Supervisor(allowed.folders, pid, ours, _CACHES)
+        attempts = Supervisor(allowed.folders, pid, ours, _CACHES, processes=True)
         supervision = _Supervision(command, pid, attempts, allowed.seconds, command_process)
         os._exit(supervision.exit_code())
     ours.close()
@@ -139,14 +139,18 @@ def _pass_on_signals(child: int) -> None:
 
 
 def _limit(mebibytes: int) -> None:
-    """Limit the memory that can be written, and the processes of this user."""
+    """Limit the memory that can be written, shared memory with it where a limit is named, and the
+    threads of this user."""
     import resource
 
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     wanted = {
         resource.RLIMIT_DATA: mebibytes << 20 or machine,
-        resource.RLIMIT_NPROC: _number_of_threads() + MORE_PROCESSES,
+        resource.RLIMIT_NPROC: _number_of_threads() + MOST_PROCESSES,
     }
+    if mebibytes:  # shared memory counts here alone
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        wanted[resource.RLIMIT_AS] = pages * os.sysconf("SC_PAGE_SIZE") + (mebibytes << 20)
     for limit, value in wanted.items():
         set_limit(limit, value)
 
