@@ -26,13 +26,16 @@ def cross_entropy(x, target):
     return -np.where(is_target, x - total, 0).sum(-1)
 
 
-@pytest.mark.parametrize("shape", [(3, 16384), (2, 2, 20000), (20480,), (130, 14336), (3, 14347)])
+@pytest.mark.parametrize(
+    "shape", [(3, 16384), (2, 2, 20000), (20480,), (130, 14336), (3, 14347), (2, 30011)]
+)
 def test_softmax_of_long_rows(lowers, normal, shape):
     lowers(softmax, normal(*shape))
 
 
 def test_functions_of_long_rows_and_of_columns(lowers, normal):
     lowers(layer_norm, normal(5, 16384), normal(16384, seed=1))
+    lowers(layer_norm, normal(3, 20011), normal(20011, seed=1))
 
 
 def test_narrow_sums_of_long_rows_are_rounded_once(lowers, normal):
@@ -70,6 +73,26 @@ def test_a_softmax_reads_its_rows_three_times_and_writes_them_once():
     passes = kernel.stats.hbm_bytes / (4 * 8_000_000)
     assert passes < 4.01
     assert kernel.stats.instructions < 500
+
+
+@pytest.mark.parametrize("count", [1048576, 1048577])
+def test_a_sum_of_squares_reads_its_array_once(count):
+    kernel = compile(lambda x: (x * x).sum(), f"f32[{count}]")
+
+    assert kernel.stats.hbm_bytes < 1.01 * 4 * count
+
+
+def test_all_elements_of_a_matrix_are_compared_with_another_once(lowers, normal):
+    kernel = lowers(lambda x, y: ((x - y) ** 2).mean(), normal(509, 127), normal(509, 127, seed=1))
+
+    assert kernel.stats.hbm_bytes < 1.01 * 2 * 4 * 509 * 127
+
+
+@pytest.mark.parametrize("count", [100_003, 16_385])
+def test_rows_of_an_odd_length_take_little_more_than_even_ones(count):
+    odd, even = (compile(layer_norm, f"f32[7, {n}]", f"f32[{n}]") for n in (count, 100_096))
+
+    assert odd.stats.predicted_us < 1.5 * even.stats.predicted_us
 
 
 def test_a_sum_of_what_is_computed_reads_its_array_once():

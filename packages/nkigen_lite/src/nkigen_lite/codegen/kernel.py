@@ -38,11 +38,8 @@ from nkigen_lite.fusion.budget import in_rows
 from nkigen_lite.fusion.groups import Group, Plan, plan_groups
 from nkigen_lite.fusion.iteration_domain import matrix_domain
 from nkigen_lite.ir import Graph, Node
-from nkigen_lite.legalization.reduction_splitting import (
-    in_shorter_rows,
-    keeps_inner_axes,
-    split_reductions,
-)
+from nkigen_lite.legalization.reduction_splitting import keeps_inner_axes, split_reductions
+from nkigen_lite.legalization.row_splitting import in_shorter_rows
 from nkigen_lite.ops import Kind
 from nkigen_lite.selection.unsupported import CodegenError, check_hbm_capacity, unsupported
 

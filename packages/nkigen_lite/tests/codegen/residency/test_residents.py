@@ -107,3 +107,9 @@ def test_explain_says_what_stays(lowers, normal):
 
 def test_several_results_of_one_element(lowers):
     lowers(lambda x: (np.abs(x), np.abs(x), np.abs(x)), np.array(-1.25, np.float32))
+
+
+def test_rows_of_any_number_are_put_together_on_chip(lowers, normal):
+    kernel = lowers(lambda x, y: np.concatenate([x, y]) * 2, normal(1021, 64), normal(1021, 64))
+
+    assert moved(kernel) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -17,6 +17,7 @@ from neuroncore.program import (
     accesses,
 )
 from nki_dtypes import DType
+from nkigen_lite.codegen.emission.writer import together
 from nkigen_lite.codegen.residency.layouts import Ranges, ResidentLayout
 
 
@@ -31,6 +32,8 @@ class Transfer:
     ranges: Ranges
     top: int
     times: int
+    between_arrays: bool
+    """Whether the other side is in HBM too."""
 
     def bytes_of(self, buffer: Buffer) -> int:
         return self.times * self.access.size * buffer.dtype.itemsize
@@ -40,8 +43,14 @@ class Transfer:
 
     def is_possible(self, layout: ResidentLayout) -> bool:
         """Whether the transfer is one on chip, if not none."""
-        moved = layout.transfers("", self.access, self.other, self.ranges)
-        return self.is_direct(layout) or moved is not None
+        return self.is_direct(layout) or self.moved(layout, "") is not None
+
+    def moved(self, layout: ResidentLayout, buffer: str) -> list[tuple[Access, Access]] | None:
+        """(on chip, of the other side) of the DMAs that it is with the array in `buffer`."""
+        found = layout.transfers(buffer, self.access, self.other, self.ranges)
+        if found is not None or not self.between_arrays or self.access.size == 1:
+            return found
+        return layout.transfers(buffer, *together(self.access, self.other, 0), self.ranges)
 
 
 @dataclass(slots=True)
@@ -86,7 +95,7 @@ def uses_of(program: Program) -> dict[str, Uses]:
             return
         for name, access in _in_hbm(statement, buffers):
             uses = found.setdefault(access.buffer, Uses(first=top))
-            transfer = transfer_of(statement, name, access, ranges, top)
+            transfer = transfer_of(statement, name, access, ranges, top, buffers)
             if transfer is None:
                 uses.is_used_otherwise = True
                 uses.is_written_otherwise |= _is_written(statement, name)
@@ -114,8 +123,9 @@ def _is_written(statement: Statement, name: str) -> bool:
 
 
 def transfer_of(
-    call: Statement, name: str, access: Access, ranges: Ranges, top: int
-) -> Transfer | None:
+    call: Statement, name: str, access: Access, ranges: Ranges, top: int,
+    buffers: Mapping[str, Buffer],
+) -> Transfer | None:  # fmt: skip
     """The plain DMA that the call is."""
     if not isinstance(call, Call) or call.instruction != "dma_copy" or not name:
         return None
@@ -125,4 +135,5 @@ def transfer_of(
     if access.indirect is not None or other.indirect is not None:
         return None
     times = prod(map(len, ranges.values()))
-    return Transfer(access, other, name == "dst", ranges, top, times)
+    between_arrays = not buffers[other.buffer].space.on_chip
+    return Transfer(access, other, name == "dst", ranges, top, times, between_arrays)

@@ -116,7 +116,7 @@ class _Rewriter:
         assert isinstance(call, Call)
         access = call.accesses[name]
         resident = self.residents[access.buffer]
-        transfer = transfer_of(call, name, access, ranges, 0)
+        transfer = transfer_of(call, name, access, ranges, 0, self.renamer.buffers)
         if transfer is None:
             return self.remaining(body, call)
         place = resident.layout.direct(resident.buffer.name, access, ranges)
@@ -145,11 +145,9 @@ class _Rewriter:
         self, body: Body, number: int, transfer: Transfer, resident: Resident, place: Access | None
     ) -> Body:
         """The block with transfers on chip."""
-        access, other = transfer.access, transfer.other
-        layout, name = resident.layout, resident.buffer.name
-        pairs = layout.transfers(name, access, other, transfer.ranges)
+        pairs = transfer.moved(resident.layout, resident.buffer.name)
         if pairs is None and place is not None:
-            pairs = [(place, other)]
+            pairs = [(place, transfer.other)]
         if pairs is None:
             call = body[number]
             assert isinstance(call, Call)
