@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from members import ROOT
 
 FOLDER = ROOT / "examples" / "generated"
@@ -31,6 +32,11 @@ class Example:
     def name(self) -> str:
         """Of the function, and so of the kernel."""
         return self.function.rpartition(":")[2]
+
+    def constants(self) -> list[np.ndarray]:
+        """The arrays that the kernel takes behind its arguments."""
+        file = (FOLDER / self.kernel).with_suffix(".npz")
+        return [*np.load(file).values()] if file.exists() else []
 
     def generate(self, output: Path, *options: str, folder: Path = FOLDER) -> None:
         """Write the kernel to `output`. Raises CalledProcessError."""

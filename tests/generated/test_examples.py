@@ -25,9 +25,10 @@ NAMES = "memory,capacity,subset,device,race,traps"
 @EVERY
 def test_the_kernel_is_what_is_generated_today(example: Example, tmp_path: Path):
     """When this fails after an intended change: python workspace/generated.py"""
-    example.generate(tmp_path / "kernel.py")
+    example.generate(tmp_path / example.kernel)
 
-    assert (tmp_path / "kernel.py").read_bytes() == (FOLDER / example.kernel).read_bytes()
+    for file in tmp_path.iterdir():
+        assert file.read_bytes() == (FOLDER / file.name).read_bytes()
 
 
 def test_every_file_of_the_folder_is_listed():
@@ -66,7 +67,9 @@ def test_the_kernel_is_as_near_to_numpy_as_its_example_says(example: Example, im
     function = getattr(load(example.function.partition(":")[0]), example.name)
 
     with nki_runtime.use(nki="0.6", target="trn2"):
-        ours = getattr(load(example.kernel), example.name)(*(a.copy() for a in arrays))
+        ours = getattr(load(example.kernel), example.name)(
+            *(a.copy() for a in arrays), *example.constants()
+        )
 
     found = difference(ours, function(*(a.astype(np.float64) for a in arrays)))
     assert found.ulps_of_largest is not None
@@ -76,6 +79,7 @@ def test_the_kernel_is_as_near_to_numpy_as_its_example_says(example: Example, im
 @EVERY
 def test_the_kernel_passes_every_check_of_nki_run(example: Example):
     specs = [spec for spec, _ in example.arguments.values()]
+    specs += [f"{array.dtype}{list(array.shape)}" for array in example.constants()]
     command = (sys.executable, "-m", "nki_runtime", "--check", NAMES)
     kernel = f"{example.kernel}:{example.name}"
 

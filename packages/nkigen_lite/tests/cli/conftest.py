@@ -52,6 +52,13 @@ def lower(x):
     return np.where(np.tri(64, dtype=bool), x, 0)
 
 
+TABLE = np.linspace(0, 1, 2000, dtype=np.float32) ** 2
+
+
+def tabled(x):
+    return x * TABLE
+
+
 NUMBER = 3
 """
 

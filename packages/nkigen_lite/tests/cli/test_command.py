@@ -125,6 +125,24 @@ def test_arrays_in_the_program_are_cut_short_where_they_are_explained(nkigen, fo
     assert max(map(len, said.out.splitlines())) < 200
 
 
+def test_large_constants_are_written_beside_the_kernel_for_numpy(nkigen, folder):
+    said = nkigen("program.py:tabled", "--spec", "f32[4,2000]", "--run", "-o", "kernel.py")
+
+    assert said.code == 0 and said.out.splitlines()[-1].startswith("agrees")
+    assert "arrays of kernel.npz: constant." in (folder / "kernel.py").read_text()
+    table = np.linspace(0, 1, 2000, dtype=np.float32) ** 2
+    assert np.array_equal(np.load(folder / "kernel.npz")["constant"], table)
+
+
+def test_a_kernel_on_stdout_has_its_constants_where_an_option_says(nkigen, folder):
+    command = ("program.py:tabled", "--spec", "f32[4,2000]")
+
+    assert "of the file of --constants: constant." in nkigen(*command).out
+    assert [p.name for p in folder.glob("*.npz")] == []
+    assert nkigen(*command, "--constants", "tables.npz").err.endswith("wrote tables.npz\n")
+    assert np.load(folder / "tables.npz")["constant"].shape == (2000,)
+
+
 def test_a_rejection_that_is_of_no_line_names_none(nkigen, monkeypatch):
     monkeypatch.setattr(sys, "argv", [__file__])
     monkeypatch.setattr(sys.modules["nkigen_lite.compiler.compile"], "generate", reject_everything)

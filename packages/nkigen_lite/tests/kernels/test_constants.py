@@ -12,7 +12,7 @@ import pytest
 
 import nki_runtime
 from neuroncore.checks.subset import check_script
-from neuroncore.program import Allocate, parse_program, print_program
+from neuroncore.program import Allocate, elements_of, execute_program, parse_program, print_program
 from nkigen_lite.compiler.compile import Compiled, compile
 from nkigen_lite.fusion.constant_tables import MOST_RUNS
 
@@ -21,9 +21,10 @@ LOW = ("bfloat16", "float16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
 
 
 def held(kernel: Compiled) -> list[Any]:
-    """The constants of the program."""
+    """The constants of the program, and its parameters that were constants."""
     body = kernel.program.body
-    return [s.buffer for s in body if isinstance(s, Allocate) and s.buffer.content is not None]
+    small = [s.buffer for s in body if isinstance(s, Allocate) and s.buffer.content is not None]
+    return [*(elements_of(b) for b in small), *kernel.constants.values()]
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
@@ -158,13 +159,26 @@ def test_where_no_array_is_documented_only_what_is_no_code_is_one():
         assert len(held(kernel)) == count
 
 
+@pytest.mark.parametrize(("size", "parameters"), [(1024, ["x"]), (1025, ["x", "constant"])])
+def test_arrays_of_more_than_4_kib_are_inputs_of_the_kernel(lowers, size, parameters):
+    table = random(size)
+
+    kernel = lowers(lambda x: x * table, random(3, size))
+
+    assert [p.name for p in kernel.program.parameters] == parameters
+    assert list(kernel.constants) == parameters[1:]
+    assert len(kernel.source) < 9000
+    alone = execute_program(kernel.self_contained, kernel.inputs(random(3, size))[:1])
+    assert np.array_equal(alone[0], kernel(random(3, size)))
+
+
 def test_a_large_array_is_not_looked_at_element_by_element():
     weight = random(1500, 1500)
 
     kernel = compile(lambda x: x @ weight, "f32[128, 1500]")
 
     (constant,) = held(kernel)
-    assert constant.content == weight.tobytes()
+    assert constant.tobytes() == weight.tobytes()
     assert kernel.plan.tables["v0"].runs == ()
 
 
@@ -177,7 +191,7 @@ def test_low_floats_keep_their_bits(moves, dtype):
 
     kernel = moves(lambda x: np.concatenate([x, numbers]), random(2, 70).astype(dtype))
 
-    assert held(kernel)[0].content == numbers.tobytes()
+    assert held(kernel)[0].tobytes() == numbers.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -276,7 +290,7 @@ def test_the_source_of_every_version_runs_unchanged(version, tmp_path: Path):
     file.write_text(kernel.source, encoding="utf-8")
 
     with nki_runtime.use(nki=version):
-        given = runpy.run_path(str(file))["function"](x.copy())
+        given = runpy.run_path(str(file))["function"](*kernel.inputs(x.copy()))
 
     assert given.tobytes() == kernel(x).tobytes() == function(x).tobytes()
     assert [f for f in check_script(file, version) if f.severity == "error"] == []

@@ -8,6 +8,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.files import OutputError, write_output
@@ -36,6 +37,7 @@ from nkigen_lite.cli.generated_source import (
     headed,
     normal_inputs,
     verdict,
+    write_constants,
 )
 from nkigen_lite.compiler.compile import WRITTEN, Compiled, check_version, compiled, rewritten
 from nkigen_lite.compiler.report import passes_text
@@ -72,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--nki", default=DEFAULT_VERSION, metavar="VERSION",
         help=f"NKI version, one of {', '.join(WRITTEN)} (default {DEFAULT_VERSION})")  # fmt: skip
     add_output(parser, "where to write the kernel")
+    add("--constants", type=Path, metavar="FILE",
+        help="where to write arrays of more than 4 KiB that the function contains: inputs of the "
+        "kernel, for np.load (default: that of -o, as .npz)")  # fmt: skip
     add("--force", action="store_true", help="write over a file that nkigen did not write")
     add("--run", action="store_true",
         help="execute the kernel under nki-run on standard normal arrays; say how far it is from "
@@ -152,13 +157,20 @@ class _Job:
             if given.explain:
                 print(passes_text(rewritten(graph)), file=sys.stderr)
             raise
-        program = kernel.program
-        text = headed(kernel.source, str(self.named), self.specs, program.target, program.nki)
+        text = headed(kernel, str(self.named), self.specs, self.constants)
         self.write(text)
+        if kernel.constants and self.constants:
+            write_constants(self.constants, kernel)
         report = self.found(kernel, text) if given.run else []
         write_report("nkigen", given.report, _results, kernel)
         _SAYS[given.output_format](self, kernel, text, report)
         return int(not all(found.agrees for found in report))
+
+    @property
+    def constants(self) -> Path | None:
+        """The file of large constants."""
+        output = self.given.output
+        return self.given.constants or (output and output.with_suffix(".npz"))
 
     def write(self, text: str) -> None:
         """The kernel to its file, or to stdout; JSON has it in its record."""
@@ -193,7 +205,9 @@ class _Job:
         made: dict[str, Any] = {
             "schema": "nkigen/1", "function": str(self.named), "kernel": kernel.program.name,
             "specs": list(map(str, self.specs)), "target": kernel.program.target,
-            "nki": kernel.program.nki, "file": given.output and str(given.output),
+            "nki": kernel.program.nki, "constants": {
+                name: f"{a.dtype}{list(a.shape)}" for name, a in kernel.constants.items()
+            }, "file": given.output and str(given.output),
             "stats": dataclasses.asdict(kernel.stats),
         }  # fmt: skip
         if given.output is None:

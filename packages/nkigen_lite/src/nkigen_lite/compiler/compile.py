@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from neuroncore.errors import LaunchError
-from neuroncore.program import Program, check, emit, execute_program
+from neuroncore.program import (
+    Allocate,
+    Program,
+    check,
+    constant_buffer,
+    emit,
+    execute_program,
+)
 from neuroncore.surface import DEFAULT_VERSION, VERSIONS
 from neuroncore.targets import resolve_target
 from nkigen_lite.codegen import generate, returned
+from nkigen_lite.codegen.movement.constant_arrays import constants_as_parameters
 from nkigen_lite.compiler.report import Stats, explained, measure
 from nkigen_lite.frontend import trace
 from nkigen_lite.fusion import Plan
@@ -34,17 +42,27 @@ class Compiled:
     in arguments that the function writes to: the program returns them behind the outputs.
 
     `passes` are the graphs from what was traced to what was lowered, by pass; `plan` the groups
-    that the last one became, `program` the checked program.
+    that the last one became, `program` the checked program, `constants` the arrays that it takes
+    behind the arguments, by parameter.
     """
 
     passes: Mapping[str, Graph]
     plan: Plan
     program: Program
+    constants: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def graph(self) -> Graph:
         """The traced graph."""
         return self.passes["traced"]
+
+    @property
+    def self_contained(self) -> Program:
+        """The program with its constants inside, on the arguments alone."""
+        own = len(self.program.parameters) - len(self.constants)
+        arguments, taken = self.program.parameters[:own], self.program.parameters[own:]
+        inside = (Allocate(constant_buffer(p.name, self.constants[p.name], p.dtype)) for p in taken)
+        return replace(self.program, parameters=arguments, body=(*inside, *self.program.body))
 
     @cached_property
     def source(self) -> str:
@@ -78,16 +96,17 @@ class Compiled:
 
     def inputs(self, *arrays: Any) -> list[np.ndarray]:
         """The arrays as the kernel takes them: in storage dtypes, rank 0 as one element, none
-        without elements."""
+        without elements; the constants behind them."""
         if len(arrays) != len(self.graph.inputs):
             raise SpecError(
                 f"{self.graph.name} takes {len(self.graph.inputs)} arrays", got=str(len(arrays))
             )
-        return [
+        given = [
             np.ascontiguousarray(as_input(a, v.spec, v.name)).reshape(v.spec.shape or (1,))
             for a, v in zip(arrays, self.graph.inputs, strict=True)
             if v.spec.size
         ]
+        return [*given, *self.constants.values()]
 
     def results(self, given: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The results of the program or source for `arrays`, as the function gives it: one array
@@ -172,8 +191,9 @@ PASSES: tuple[tuple[str, Callable[[Graph], Graph]], ...] = (
 def lowered(passes: Mapping[str, Graph], target: str, nki: str, in_place: bool = False) -> Compiled:
     """The kernel of the last pass's graph. Raises CodegenError."""
     program, plan = generate(list(passes.values())[-1], target, nki, in_place)
+    program, constants = constants_as_parameters(program)
     check(program)
-    return Compiled(passes, plan, program)
+    return Compiled(passes, plan, program, constants)
 
 
 def check_version(nki: str) -> None:

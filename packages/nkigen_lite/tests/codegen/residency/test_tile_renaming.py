@@ -1,4 +1,4 @@
-"""Transfers of tiles that are removed, and operands that are no tiles."""
+"""Transfers of tiles that are removed, and operands that are not tiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nki_dtypes import int32
 from nkigen_lite.codegen.residency.tile_renaming import Renamer
 
 
-def test_an_index_of_rank_0_in_hbm_is_no_tile():
+def test_an_index_of_rank_0_in_hbm_is_not_a_tile():
     index = Buffer("index", (1,), int32, MemorySpace.private_hbm)
     resident = Buffer("on_chip", (1, 1), int32, MemorySpace.sbuf)
     other = Access("index", Affine(), (), ())

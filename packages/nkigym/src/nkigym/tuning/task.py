@@ -265,7 +265,8 @@ def _generated(
 ) -> Program:
     from nkigen_lite import compile
 
-    return compile(function, *specs, target=target or "trn2", nki=nki or DEFAULT_VERSION).program
+    made = compile(function, *specs, target=target or "trn2", nki=nki or DEFAULT_VERSION)
+    return made.self_contained
 
 
 def _baseline(

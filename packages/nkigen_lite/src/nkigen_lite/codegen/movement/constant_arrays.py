@@ -1,17 +1,20 @@
-"""Constant arrays in HBM: constants of the program, or made by instructions.
+"""Constant arrays in HBM: parameters or constants of the program, or made by instructions.
 
 What is the same along an axis is held once. An even count is made by iota. The rest is a constant
 of the program, or cut into runs of one number and steps of whole numbers, which memset and iota
 write into a row on chip: what is predicted faster. 0.2 documents no NumPy array as a constant: it
-is one there where there are too many runs.
+is one there where there are too many runs. Constants of more than MOST_BYTES become parameters
+behind the function's: a kernel is code, not data.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from neuroncore.enums import MemorySpace
-from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.program import Access, Affine, Allocate, Buffer, Program, elements_of, whole
 from neuroncore.spec import row_major
 from neuroncore.surface import version_tuple
 from neuroncore.targets import PARTITIONS
@@ -26,6 +29,20 @@ from nkigen_lite.fusion.constant_tables import ROW_ELEMS, Progression, Table
 from nkigen_lite.ir import Node
 from nkigen_lite.selection.engine_operations import held_as
 from nkigen_lite.selection.literals import is_by_bits, literal
+
+MOST_BYTES = 4 * 1024
+"""Of a constant in a kernel's source."""
+
+
+def constants_as_parameters(program: Program) -> tuple[Program, dict[str, np.ndarray]]:
+    """The program with its large constants as parameters, and their arrays by name."""
+    large = [b for b in program.buffers().values() if len(b.content or b"") > MOST_BYTES]
+    arrays = {b.name: elements_of(b) for b in large}
+    body = tuple(
+        s for s in program.body if not (isinstance(s, Allocate) and s.buffer.name in arrays)
+    )
+    new = [replace(b, space=MemorySpace.hbm, content=None) for b in large]
+    return replace(program, parameters=(*program.parameters, *new), body=body), arrays
 
 
 def write_table(writer: Writer, table: Table, node: Node) -> ArrayView:
