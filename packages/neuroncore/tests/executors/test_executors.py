@@ -81,6 +81,12 @@ def test_an_error_is_an_event_with_its_log(executor):
     assert "in fail\n" in failed.log
 
 
+def test_a_message_to_users_names_no_line_of_a_worker(executor):
+    (failed,) = events_of(executor, Job("a", JOBS + "none"))
+
+    assert failed.what.startswith(f"NoFunctionError: {JOBS[:-1]} has no function none\n")
+
+
 @pytest.mark.parametrize("name", ["SystemExit", "KeyboardInterrupt"])
 def test_a_job_that_leaves_has_failed_alone(executor, name):
     events = events_of(executor, Job("a", JOBS + "leave", name), Job("b", JOBS + "square", 2))

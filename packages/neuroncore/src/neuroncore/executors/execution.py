@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.function import find_function, parse_name
+from neuroncore.errors import KernelError
 from neuroncore.executors.protocol import (
     LOST_LIMIT,
     Failed,
@@ -50,7 +51,7 @@ def _folders() -> Iterator[Path]:
 
 def execute(job: Job, limits: Limits, report: Report, worker: str) -> Finished | Failed:
     """Run a job in this process, under its limit of memory."""
-    began = time.monotonic()
+    began, caller = time.monotonic(), KernelError("").place
     try:
         with _memory_limit(limits.num_bytes):
             value = _function(job.function)(job.payload, report)
@@ -58,6 +59,8 @@ def execute(job: Job, limits: Limits, report: Report, worker: str) -> Finished |
     except Interrupted:
         raise
     except (Exception, SystemExit, KeyboardInterrupt) as wrong:
+        if isinstance(wrong, KernelError) and wrong.place == caller:
+            wrong.place = None  # the worker itself: not a line of the user's
         seconds, log = time.monotonic() - began, traceback.format_exc()
         if isinstance(wrong, MemoryError):
             what = f"exceeds {limits.num_bytes / 2**20:,.0f} MiB"

@@ -9,11 +9,10 @@ import sys
 from math import inf
 from pathlib import Path
 
-from neuroncore.commands.parser import seconds
+from neuroncore.commands.parser import at_least, seconds
 from neuroncore.executors import (
     LOCAL,
     Executor,
-    ExecutorError,
     InProcess,
     Limits,
     pool,
@@ -26,7 +25,7 @@ _SIZES = {"M": 1 << 20, "G": 1 << 30}
 def add_executor(parser: argparse.ArgumentParser, note: str = "") -> None:
     """`--jobs`, `--ray`, limits of a job."""
     add = parser.add_argument
-    add("--jobs", type=int, metavar="N",
+    add("--jobs", type=at_least(1), metavar="N",
         help=f"so many at a time, each in a process (default: 1){note}")  # fmt: skip
     add("--ray", metavar="ADDRESS",
         help="on workers of the Ray cluster at HOST:PORT, or of a local one (local)")  # fmt: skip
@@ -44,8 +43,6 @@ def executor_of(
     Raises ExecutorError.
     """
     jobs, limits = given.jobs if given.jobs is not None else 1, limits_of(given)
-    if jobs < 1:
-        raise ExecutorError(f"--jobs {jobs} allows no job", expected="1 or more")
     if given.ray in (None, LOCAL) and jobs > (cores := os.cpu_count() or 1):
         sys.stderr.write(f"{command}: note: {jobs} jobs share {cores} cores\n")
     if given.ray is not None:

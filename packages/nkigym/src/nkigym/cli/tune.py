@@ -41,6 +41,7 @@ from nkigym.tuning import Tuned, tune
 from nkigym.tuning.loading import load_kernel
 from nkigym.tuning.schedule_steps import schedule_section
 from nkigym.tuning.task import STARTS, tuning_task
+from nkigym.tuning.tune import prepared
 
 
 @dataclass(slots=True)
@@ -224,9 +225,15 @@ def _constraints(given: argparse.Namespace) -> dict[str, Any]:
 def _searches(given: argparse.Namespace, background: Background | None) -> Tuned:
     """As many searches as jobs, with consecutive seeds; the fastest winner, of the first seed.
 
-    Raises BudgetError where a search may exceed a job's time, SearchError where none has found one.
+    Raises BudgetError where a search may exceed a job's time, what `tune` raises before a search,
+    SearchError where none has found one.
     """
     given.budget.check_below(given.job_time, given.kernel)
+    kernel, specs = load_kernel(given.kernel, given.spec, given.target, given.nki)
+    prepared(
+        kernel, specs, given.target, given.nki, given.budget, given.strategy, given.seed,
+        **_constraints(given),
+    )  # fmt: skip
     executor = executor_of(given, "nkigym", PRELOAD)
     tasks = [
         SweepTask(

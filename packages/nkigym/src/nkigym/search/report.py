@@ -70,12 +70,15 @@ class Report:
             f"{self.duplicates:,} duplicates, {self.qualifying:,} qualifying",
             f"by depth: {' '.join(map(str, self.depths))}",
             f"{self.estimated:,} estimated, {self.cached:,} of them cached"
-            + (", rejected:" if rejected else ""),
+            + (f", rejected {self._gates()}:" if rejected else ""),
             *rejected,
             *curve_lines(
                 {self.strategy: self.curve, **self.compared}, self.candidates, self.seconds
             ),
         ]
+
+    def _gates(self) -> str:
+        return ", ".join(f"{sum(n.values()):,} at {gate}" for gate, n in self.funnel.items())
 
     def _rejected(self) -> list[str]:
         """The most frequent reasons of rejections, and the number of the others."""

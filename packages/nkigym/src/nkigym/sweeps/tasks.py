@@ -229,7 +229,7 @@ def _check_loads(where: str, name: str, specs: Sequence[Any], nki: str) -> None:
     except (Exception, SystemExit) as wrong:  # of the user's file, too
         what = wrong.what if isinstance(wrong, KernelError) else f"{type(wrong).__name__}: {wrong}"
         raise SweepFileError(
-            f"{where} cannot be tuned for {', '.join(map(str, specs))}: {what}"
+            f"{where} cannot be tuned for {', '.join(map(str, specs)) or 'no argument'}: {what}"
         ) from None
 
 

@@ -74,13 +74,10 @@ def tune(
     Raises BudgetError, ConstraintError, EmptySpaceError, StoreError; what the generator raises for
     functions without either kernel; VerificationError, which is a bug of nkigym.
     """
-    spent = budget if isinstance(budget, Budget) else parse_budget(str(budget))
-    constraints = Constraints(min_depth, max_depth)
-    plan = Plan(strategy, spent, seed, constraints, settings or Settings())
-    others = [Plan(name, spent, seed, constraints) for name in compare]
-    made = partial(tuning_task, function, specs, target, nki, engines)
-    tasks = _tasks(made, start)
-    plans = [replace(p, budget=spent.shared(len(tasks))) for p in (plan, *others)]
+    made, tasks, plans = prepared(
+        function, specs, target, nki, budget, strategy, seed, min_depth, max_depth, engines, start,
+        settings, compare,
+    )  # fmt: skip
     found = [_searched(task, plans[0], store, watcher, candidates) for task in tasks]
     best, *beside = sorted(found, key=lambda one: one.outcome.report.best_ns)
     task, outcome = best.task, best.outcome
@@ -106,6 +103,31 @@ def tune(
         task.start,
         tuple((one.task.start, one.outcome.report) for one in beside),
     )
+
+
+class Prepared(NamedTuple):
+    """What makes a task, the tasks, and the plans of their searches."""
+
+    made: Callable[[str], TuningTask]
+    tasks: list[TuningTask]
+    plans: list[Plan]
+
+
+def prepared(
+    function: Program | TileProgram | Callable[..., Any], specs: Sequence[Any], target: str | None,
+    nki: str | None, budget: str | int | Budget, strategy: str, seed: int, min_depth: int,
+    max_depth: float, engines: Sequence[str] | None, start: str, settings: Settings | None,
+    compare: Sequence[str],
+) -> Prepared:  # fmt: skip
+    """Before a search, of the arguments of `tune`, which raises what this raises."""
+    spent = budget if isinstance(budget, Budget) else parse_budget(str(budget))
+    constraints = Constraints(min_depth, max_depth)
+    plan = Plan(strategy, spent, seed, constraints, settings or Settings())
+    others = [Plan(name, spent, seed, constraints) for name in compare]
+    made = partial(tuning_task, function, specs, target, nki, engines)
+    tasks = _tasks(made, start)
+    plans = [replace(p, budget=spent.shared(len(tasks))) for p in (plan, *others)]
+    return Prepared(made, tasks, plans)
 
 
 def _tasks(made: Callable[[str], TuningTask], start: str) -> list[TuningTask]:
