@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from members import ROOT
 from tests.documentation.test_migrating_page import make_repository
 from tests.programs.texts import COPY
 
+from neuroncore.source_location import OUR_PACKAGES
 from tokenplan.tile_ir import compiler
 
 SCHEMAS = ROOT / "docs/schemas"
@@ -26,6 +31,12 @@ def repository(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("repository")
     make_repository(folder)
     (folder / "program.txt").write_text(COPY)
+    (folder / "repository").mkdir()
+    (folder / "repository/k.py").write_text(UNWRITTEN.replace("range", "affine_range"))
+    for name, parameters in (("a", "x"), ("b", "x, y=None")):
+        stubs = folder / name / "nki/isa"
+        stubs.mkdir(parents=True)
+        (stubs / "__init__.pyi").write_text(f"def activation({parameters}): ...\n")
     (folder / "sweep.toml").write_text(
         '[[function]]\nname = "doubling.py:double"\nshapes = [["f32[256,8]"]]\nbudget = 2\n'
     )
@@ -72,6 +83,11 @@ unwritten()
 COMMANDS = {
     "check": ("findings.json", "nki_migrate", "check", "kernels"),
     "fix": ("findings.json", "nki_migrate", "fix", "kernels", "--verify", "--output-dir", "new"),
+    "pr": ("findings.json", "nki_migrate", "pr", "repository"),
+    "draft-rules": (
+        "draft-rules.json", "nki_migrate", "draft-rules", "a@0.6", "b@0.7",
+        "--output-dir", "drafts",
+    ),
     "verify": (
         "verify.json", "nki_migrate", "verify", "kernels/softmax.py", "kernels/softmax.py",
         "--entry", "softmax_kernel",
@@ -96,12 +112,17 @@ COMMANDS = {
     ),
     "nkigym show": ("nkigym-store.json", "nkigym", "show", "found.db"),
     "nkigym best": ("nkigym-store.json", "nkigym", "best", "found.db"),
+    "nkigym measure": ("nkigym-measure.json", "nkigym", "measure", "found.db"),
+    "nkigym export": ("nkigym-export.json", "nkigym", "export", "found.db"),
     "nkigym replay": ("nkigym-replay.json", "nkigym", "replay", "found.db"),
     "tokenplan explain-code": ("tokenplan-code.json", "tokenplan", "explain-code", "W2"),
     "tokenplan check": ("tokenplan-check.json", "tokenplan", "check", "plan.json"),
     "tokenplan sweep": (
         "tokenplan-sweep.json", "tokenplan", "sweep", "tiles.py:exponentials", "--set",
         "rows=16,48,64", "--store", "tiles.db",
+    ),
+    "nki-scope compare": (
+        "scope-output.json", "nki-scope", "compare", "page.html", "page.html", "-o", "c.html",
     ),
     "nki-scope show": ("scope-page.json", "nki-scope", "show", "page.html"),
     "nkigen": ("nkigen.json", "nkigen_lite", "doubling.py:double", "--spec", "f32[8,8]"),
@@ -137,6 +158,34 @@ def test_the_output_of_a_command_is_as_its_schema_describes(repository, name):
     assert [error.message for error in validator(schema).iter_errors(document)] == []
     assert name != "nki-run" or document["files"][0]["findings"]
     assert name != "nki-scope show" or (document["findings"] and document["kernels"])
+
+
+def test_every_command_has_json_output_and_a_row_of_the_schemas():
+    described = (SCHEMAS / "README.md").read_text(encoding="utf-8")
+
+    for command, shown in every_command():
+        choices = re.findall(r"--output-format \{(.*?)\}", shown)
+        assert choices and "json" in choices[0].split(","), command
+        assert f"`{command}" in described, command
+
+
+def every_command() -> Iterator[tuple[str, str]]:
+    """The commands of the project with their subcommands, and the help of each."""
+    for point in entry_points(group="console_scripts"):
+        if point.module.partition(".")[0] in OUR_PACKAGES:
+            main, shown = point.load(), helped(point.load())
+            commands = re.findall(
+                r"^    ([a-z-]+) ", shown.partition("\noptions:")[0], re.MULTILINE
+            )
+            yield from ((f"{point.name} {name}", helped(main, name)) for name in commands)
+            if not commands:
+                yield point.name, shown
+
+
+def helped(main: Callable[[list[str]], int], *words: str) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as shown, pytest.raises(SystemExit):
+        main([*words, "--help"])
+    return shown.getvalue()
 
 
 def test_every_schema_is_used_and_listed():

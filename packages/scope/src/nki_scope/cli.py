@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import webbrowser
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from neuroncore.commands.files import check_writable, write_output
+from neuroncore.commands.files import check_writable, naming_output, write_output, write_whole
 from neuroncore.commands.parser import Command, add_output, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.errors import LaunchError
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser("nki-scope", "Show pages about runs of kernels.", _EXAMPLES)
     commands = [
         Command("open", "show a page in a browser", _add_page, _open),
-        Command("show", "print the kernels, advice and findings of a page", _add_show, _show),
+        Command("show", "print the kernels, advice and findings of a page", _add_page, _show),
         Command("compare", "one page of two runs, line by line", _add_compare, _compare),
         Command("png", "a picture of a view, made by a browser", partial(_add_view, "png"), _png),
         Command(
@@ -61,15 +62,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="a page that --report wrote")
+    add_output_format(parser)
 
 
 def _open(given: argparse.Namespace) -> int:
-    return 0 if webbrowser.open(_address(given.file)) else 1
+    is_open = webbrowser.open(_address(given.file))
+    _print_output(given, "open", None)
+    return 0 if is_open else 1
 
 
-def _add_show(parser: argparse.ArgumentParser) -> None:
-    _add_page(parser)
-    add_output_format(parser)
+def _print_output(given: argparse.Namespace, command: str, output: Path | None) -> None:
+    """With `--output-format json` the command, the page and the file that was written."""
+    if given.output_format == "json":
+        written = None if output is None else str(output)
+        print(json.dumps({"command": command, "page": str(given.file), "output": written}))
 
 
 def _show(given: argparse.Namespace) -> int:
@@ -128,6 +134,7 @@ def _compare(given: argparse.Namespace) -> int:
     except ValueError as wrong:
         raise LaunchError(f"{given.file}, {given.second}: {wrong}") from None
     write_output("nki-scope", "-o", given.output, text)
+    _print_output(given, "compare", given.output)
     return 0
 
 
@@ -141,9 +148,15 @@ def _add_view(suffix: str, parser: argparse.ArgumentParser) -> None:
 
 def _png(given: argparse.Namespace) -> int:
     check_writable(given.output, "-o")
-    _browse(given, given.view, f"--screenshot={given.output.resolve()}")
-    if not given.output.is_file():
-        raise LaunchError("the browser made no picture")
+    with tempfile.TemporaryDirectory() as folder:
+        picture = Path(folder) / "picture.png"
+        _browse(given, given.view, f"--screenshot={picture}")
+        if not picture.is_file():
+            raise LaunchError("the browser made no picture")
+        with naming_output("-o", given.output):
+            write_whole(given.output, partial(shutil.copyfile, picture))
+    sys.stderr.write(f"nki-scope: -o wrote {given.output}\n")
+    _print_output(given, "png", given.output)
     return 0
 
 
@@ -155,6 +168,7 @@ def _svg(given: argparse.Namespace) -> int:
     if found is None or not found[1]:
         raise LaunchError(f"{given.file}: no view {given.view}", expected="the name of a tab")
     write_output("nki-scope", "-o", given.output, unescape(found[1]) + "\n")
+    _print_output(given, "svg", given.output)
     return 0
 
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -58,6 +58,21 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
 def write_text(file: Path, text: str) -> None:
     """`write_whole` of a text, with `\\n` as line ending."""
     write_whole(file, lambda path: path.write_text(text, "utf-8", newline="\n"))
+
+
+def write_folder(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files into a new or empty folder, all of them or none. Raises OSError."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        for name, content in files.items():
+            path = aside / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        aside.chmod(0o755)
+        aside.replace(folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def write_output(program: str, option: str, file: Path, text: str) -> None:

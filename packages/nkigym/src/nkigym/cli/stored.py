@@ -12,7 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from neuroncore.commands.parser import at_least
+from neuroncore.commands.files import naming_output, write_text
+from neuroncore.commands.parser import add_output_format, at_least
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, emit
@@ -186,7 +187,8 @@ def _fit(
     fitted = fit_constants(errors, constants(), target)
     before, after = (median(map(abs, errors(c).values())) for c in (constants(), fitted))
     about = f"fitted to {len(times_ns)} schedules that nkigym has measured"
-    file.write_text(constants_text(fitted, about), "utf-8")
+    with naming_output("--fit", file):
+        write_text(file, constants_text(fitted, about))
     sys.stderr.write(
         f"nkigym: estimates are off by {expm1(before):.1%} in the median, with the constants of "
         f"{file} by {expm1(after):.1%}\n"
@@ -240,6 +242,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     add("--what", choices=tuple(_WHAT), default="source",
         help="the kernel's source, its program as text, or the schedule as JSON")  # fmt: skip
     add("--force", action="store_true", help="write over a file that nkigym has not written")
+    add_output_format(parser, help="json: with the kernel's name, target and latency")
 
 
 def export(given: argparse.Namespace) -> int:
@@ -249,11 +252,21 @@ def export(given: argparse.Namespace) -> int:
     result, task, state = _fastest(given)
     task.verify_winner(state, result.schedule)
     text = _WHAT[given.what](result, task.kernel(state))
-    if given.output is None:
-        print(text, end="")
-    else:
+    if given.output is not None:
         write_kernel(given.output, text)
+    if given.output_format == "json":
+        print(json.dumps(_exported(given, result, task.root.name, text)))
+    elif given.output is None:
+        print(text, end="")
     return 0
+
+
+def _exported(given: argparse.Namespace, result: Stored, kernel: str, text: str) -> dict[str, Any]:
+    output = None if given.output is None else str(given.output)
+    return {
+        "kernel": kernel, "latency_ns": result.latency_ns, "what": given.what, "text": text,
+        "output": output,
+    }  # fmt: skip
 
 
 def _source(result: Stored, winner: Program) -> str:

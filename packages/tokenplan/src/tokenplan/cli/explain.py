@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuroncore.commands.files import write_output
+from neuroncore.commands.files import naming_output, write_output, write_whole
 from neuroncore.commands.parser import (
     add_output,
     add_output_format,
@@ -153,10 +153,8 @@ def _bytecode(given: argparse.Namespace) -> int:
         data, given.may_alias, given.budget, given.compile, checked_at_sizes
     )
     if given.rewrite is not None:
-        try:
-            given.rewrite.write_bytes(new)
-        except OSError as wrong:
-            raise UsageError(f"cannot write {given.rewrite}: {wrong.strerror}") from None
+        with naming_output("--rewrite", given.rewrite):
+            write_whole(given.rewrite, lambda aside: aside.write_bytes(new))
     if given.output is None:
         sys.stdout.write(text)
     else:

@@ -121,6 +121,7 @@ def add_draft_rules(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("new", metavar="NEW", help="the same of the later version")
     parser.add_argument("--output-dir", type=Path, required=True, metavar="DIR",
                         help="a new or empty folder")  # fmt: skip
+    add_output_format(parser)
 
 
 def draft_rules(given: argparse.Namespace) -> int:
@@ -129,6 +130,10 @@ def draft_rules(given: argparse.Namespace) -> int:
 
     files, changes = drafts(read_api(given.old), read_api(given.new))
     write_drafts(given.output_dir, files)
+    if given.output_format == "json":
+        made = {"output_dir": str(given.output_dir), "files": sorted(files)}
+        print(json.dumps(made | json.loads(files["changes.json"]), indent=1))
+        return 0
     rules = sum(name.startswith("rules/") for name in files)
     counted = f"{len(changes)} changes, {rules} rule{'s' * (rules != 1)} drafted"
     print(f"{given.output_dir}: {counted}\n{summary(changes)}", end="")

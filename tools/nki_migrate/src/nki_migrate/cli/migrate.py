@@ -42,7 +42,7 @@ def migrate(command: Mode, given: argparse.Namespace) -> int:
     chosen = chosen_by(given)
     _, results, rows = migrated(mode, given, chosen)
     code = _code(mode, results, rows, given)
-    _report(mode, chosen, given, results, rows, code)
+    print_report(mode, chosen, given, results, rows, code)
     write_report("nki-migrate", given.report, _results, results, rows)
     if given.verify and not rows:
         nothing_to_verify(given.cases)
@@ -164,7 +164,7 @@ def _imports_frozen() -> Iterator[None]:
             gc.unfreeze()
 
 
-def _report(
+def print_report(
     mode: Mode,
     chosen: Chosen,
     given: argparse.Namespace,
@@ -172,6 +172,7 @@ def _report(
     rows: Sequence[Row] | None,
     code: int,
 ) -> None:
+    """The results in the format of --output-format, to stdout or the file of --output-file."""
     if mode == "diff":
         _write_out("".join(unified_diff(result) for result in results))
     report = make_report(

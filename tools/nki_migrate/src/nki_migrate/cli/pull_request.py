@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from neuroncore.commands.files import naming_output, write_folder
 from neuroncore.findings import Finding
 from nki_migrate.cli.config import NEWEST
 from nki_migrate.cli.inputs import Input
-from nki_migrate.cli.migrate import chosen_by, exit_code, migrated
+from nki_migrate.cli.migrate import chosen_by, exit_code, migrated, print_report
 from nki_migrate.cli.verify import cases_of_input
 from nki_migrate.engine.results import FileResult, KernelReport
 from nki_migrate.files.sources import decode
@@ -62,13 +63,17 @@ def pull_request(given: argparse.Namespace) -> int:
     given.verify = any(root.rglob("cases.toml")) or given.cases is not None
     inputs, results, rows = migrated("fix", given, chosen)
     verified = {(row.verdict.file, row.verdict.kernel): row for row in rows or ()}
-    home.mkdir()
-    (home / "REPORT.md").write_text(_report(root, results, verified), encoding="utf-8")
-    _write_tests(home, root, inputs.inputs, results, given.cases, verified)
+    tests = _test_files(root, inputs.inputs, results, given.cases, verified)
+    with naming_output("pr", home):
+        write_folder(home, {"REPORT.md": _report(root, results, verified), **dict(tests)})
+    differs = any(not row.verdict.is_equal for row in verified.values())
+    code = exit_code("fix", results) or int(differs)
+    if given.output_format != "text":
+        print_report("fix", chosen, given, results, rows, code)
+        return code
     print(f"{home}: report, tests and {len(verified)} verified kernels")
     print(summary_line(summarize(results), chosen.target or NEWEST))
-    differs = any(not row.verdict.is_equal for row in verified.values())
-    return exit_code("fix", results) or int(differs)
+    return code
 
 
 def _folder_of(given: argparse.Namespace) -> Path:
@@ -138,27 +143,25 @@ def _relative(root: Path, result: FileResult) -> str:
     return Path(result.path).relative_to(root).as_posix()
 
 
-def _write_tests(
-    home: Path,
+def _test_files(
     root: Path,
     inputs: Sequence[Input],
     results: Sequence[FileResult],
     cases: Path | None,
     rows: dict[tuple[str, str], Row],
-) -> None:
+) -> Iterator[tuple[str, str | bytes]]:
     """The old text of every migrated file, and a test of every kernel that agreed."""
     by_path = {result.path: result for result in results}
     for item in inputs:
         result = by_path[item.task.path]
         if item.file is not None and result.before != result.after:
-            old = home / "old" / item.file.relative_to(root)
-            old.parent.mkdir(parents=True, exist_ok=True)
             text = "# nki-migrate: skip-file\n" + result.before
-            old.write_bytes(decode(item.task.raw).encode(text))
+            old = f"old/{item.file.relative_to(root).as_posix()}"
+            yield old, decode(item.task.raw).encode(text)
     tests = sorted(set(_tests(root, inputs, cases, rows)))
     if tests:
         text = _TEST.format(rows="".join(f"    {t!r},\n" for t in tests), folder=FOLDER)
-        (home / "test_nki_migration.py").write_text(text, encoding="utf-8")
+        yield "test_nki_migration.py", text
 
 
 def _tests(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from neuroncore.commands.files import write_folder
 from neuroncore.surface import VERSIONS, Signature, signature
 from nki_migrate.drafting.api import (
     Api,
@@ -91,21 +90,9 @@ def write_drafts(folder: Path, files: Mapping[str, str]) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ApiError(f"{folder}: it exists and is not an empty folder")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
-        raise ApiError(f"{folder}: cannot be made: {error}") from None
-    try:
-        for name, text in files.items():
-            path = aside / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        aside.chmod(0o755)
-        aside.replace(folder)
+        write_folder(folder, files)
     except OSError as error:
         raise ApiError(f"{folder}: cannot be written: {error}") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def summary(changes: Sequence[ApiChange]) -> str:
