@@ -166,7 +166,7 @@ def test_names_indices_and_extents_that_do_not_exist_are_rejected():
         (lambda: kernel.array("1st", (64, 64)), "the name of an array is an identifier"),
         (lambda: kernel.array("empty", (0, 64)), "array empty: sizes of a layout"),
         (lambda: kernel.array("scalar", ()), "array scalar has no dimensions"),
-        (lambda: kernel.load(a, (0.5, 0), (64, 64)), "an index is an integer"),
+        (lambda: kernel.load(a, (0.5, 0), (64, 64)), "an index is an integer"),  # pyrefly: ignore
         (lambda: kernel.load(a, (0, 0), (64, 64), ordre="weak"), "unknown option ordre"),
     ):
         with pytest.raises(DescriptionError, match=message):

@@ -142,7 +142,7 @@ def test_a_job_that_ends_at_its_limit_is_a_result_that_the_next_sweep_tries_agai
 class Losing(InProcess):
     """Loses two workers in its first job."""
 
-    def run(self, watch):
+    def run(self, watch, idle=None):
         key = self._queue.popleft().key
         for _ in range(2):
             watch(WorkerLost(key, "killed by SIGKILL", "worker 1"))
