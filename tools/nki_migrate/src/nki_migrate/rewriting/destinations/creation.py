@@ -24,6 +24,7 @@ from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.line_breaks import call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
+from nki_migrate.rewriting.context.scope import identifiers
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
 from nki_migrate.rewriting.destinations.destination import note_write
 from nki_migrate.rewriting.destinations.memory import memory_of
@@ -150,15 +151,15 @@ class _Creation:
         """An allocation with a memset behind it, under the target's name or inside its view."""
         view = self.site.target.view
         if view is None:
-            view = self._new_tile()
+            view = self._new_tile(fill or "")
         if fill is not None:
             self._emit_fill(view, fill)
         return view
 
-    def _new_tile(self) -> Tensor:
+    def _new_tile(self, fill: str) -> Tensor:
         ctx, name = self.ctx, self.site.target.name
-        if not name:
-            name = ctx.fresh_name("tile")
+        if not name or name in identifiers(fill):  # `x = nl.full(shape, x)`
+            name = ctx.fresh_name(f"{name}_tile" if name else "tile")
             ctx.temporaries.add(name)
         ctx.emit(f"{name} = {self._allocation()}")
         tile = Tensor(self._storage(name), self.shape)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from neuroncore.targets import PARTITIONS, QUADRANT
 from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType
-from nki_migrate.facts.values import Part, Slice, Storage, Sym, Tensor
+from nki_migrate.facts.values import Index, Part, Slice, Storage, Sym, Tensor
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.line_breaks import call_text
@@ -108,6 +108,8 @@ def destination(
             ctx.report(Reason.NESTED_CALL, node, "a nested call gets a tile of its own")
         return temporary(ctx, result.hint, shape, dtype, buffer, node)
     old = _read_tile(ctx, name, target.reads)
+    if old is None and _is_number_read(ctx, name, target.reads):
+        return temporary(ctx, f"{name}_{result.hint}", shape, dtype, buffer, node)
     if old is None:
         return allocate(ctx, name, shape, dtype, buffer, node)
     if name in target.reads and in_place and _may_reuse(ctx, old, shape, dtype, buffer):
@@ -184,6 +186,12 @@ def _read_tile(ctx: Context, name: str, reads: frozenset[str]) -> Tensor | None:
         return tile if isinstance(tile, Tensor) else None
     read = [v for n in reads if isinstance(v := ctx.scope.values.get(n), Tensor)]
     return tile if any(v.dims is not None and v.storage is held for v in read) else None
+
+
+def _is_number_read(ctx: Context, name: str, reads: frozenset[str]) -> bool:
+    """Whether the right-hand side reads the name for something else than a tile."""
+    value = ctx.scope.values.get(name)
+    return name in reads and value is not None and not isinstance(value, Tensor | Index)
 
 
 def finish(ctx: Context, name: str, result: Tensor, *, kept: bool = False) -> Tensor:
