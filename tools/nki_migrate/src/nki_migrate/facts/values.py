@@ -167,6 +167,14 @@ class Slice(Value):
     extent: Sym
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceSlice(Value):
+    """`nl.ds(start, size)` whose start is a number on the device."""
+
+    start: Tensor
+    extent: Sym
+
+
 Part = Sym | Slice
 """Of an axis: so many elements from the first on, or from another one on."""
 
@@ -250,9 +258,7 @@ class Storage:
     mentions: frozenset[tuple[str, int]] | None = None  # (name, version) in a name not made here
     basis: str = ""  # the observed fact that says what it is
     is_resident: bool = False  # in HBM up to 0.1, on chip from 0.2 on: it needs no load
-    gather: object = (
-        None  # `rewriting.views.gathers.Gather`: rows of another tensor that a tile picks
-    )
+    gather: object = None  # `Gather` or `Shift`: a part of another tensor that a tile picks
 
 
 @dataclass(frozen=True, slots=True)

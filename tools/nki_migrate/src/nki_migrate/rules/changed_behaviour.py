@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from neuroncore.findings import Finding, Safety, Severity
 from nki_migrate.index import bound_names, walk
-from nki_migrate.rules.arguments import has_unknown_arguments, is_device_call, keyword
+from nki_migrate.rules.arguments import has_unknown_arguments, is_device_call
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import allocation_of, argument, base_of
@@ -25,18 +25,6 @@ def _check(node: ast.Call, site: Site) -> Iterator[Finding]:
         assert name is not None
         said = f'`print` shows no data of the device: `nl.device_print("{name.id}", {name.id})`'
         yield site.warn("NKI1261", node, said)
-
-
-def _check_out_of_bounds(node: ast.Call, site: Site) -> Iterator[Finding]:
-    """NKI1274: rows that are out of bounds."""
-    mode = keyword(node, "oob_mode")
-    if mode is None or not is_device_call(node, site, "nisa.dma_copy"):
-        return
-    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
-    picks = any(keyword(c, "vector_offset") or keyword(c, "scalar_offset") for c in calls)
-    if picks and site.canonical(mode.value) != "nisa.oob_mode.error":
-        said = "rows are skipped by their number alone: a slice must not reach out of the tensor"
-        yield site.warn("NKI1274", node, said)
 
 
 _OLD = ("nisa.tensor_copy_dynamic_src", "nisa.tensor_copy_dynamic_dst")
@@ -204,7 +192,6 @@ def _is_result(node: ast.expr, site: Site) -> bool:
 
 HOOKS = {
     "NKI1261": Hooks(nodes=(ast.Call,), check=_check),
-    "NKI1274": Hooks(nodes=(ast.Call,), check=_check_out_of_bounds),
     "NKI2030": Hooks(nodes=(ast.Call,), check=_says("NKI2030", "is deprecated", Severity.WARNING)),
     "NKI2033": Hooks(nodes=(ast.Call,), check=_range_select),
     "NKI2034": Hooks(nodes=(ast.Call,), check=_left_out("NKI2034", (_PROGRAMS, _BARRIER))),

@@ -11,6 +11,7 @@ from nki_migrate.facts.values import Const, Index, Parameter, Sym, Tensor, Value
 from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
+from nki_migrate.rewriting.context.source_text import as_dtype
 from nki_migrate.rewriting.destinations.destination import (
     Operand,
     Result,
@@ -25,8 +26,8 @@ from nki_migrate.rewriting.inference.observations import guard
 from nki_migrate.rewriting.inference.observed_dtypes import require_dtype, seen_dtypes
 from nki_migrate.rewriting.inference.promotion import float32, reject_truth_values, with_number
 from nki_migrate.rewriting.operations.operands import is_truth_value, scalar_of
-from nki_migrate.rewriting.operations.operators import binary, negative, unary
-from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype, tile_of
+from nki_migrate.rewriting.operations.operators import as_operand, binary, negative, unary
+from nki_migrate.rewriting.views.tensors import as_tensor, hint_of, own_dtype, tile_of
 from nki_migrate.rules.index_patterns import tile_of_numbers
 from nki_migrate.rules.rule import Hooks
 
@@ -91,8 +92,8 @@ def _rewrite_mod(ctx: Context, site: CallSite) -> Tensor:
     arithmetic goes.
     """
     node, y = site.node, site.get("y")
-    tile = tile_of(ctx, site, "x")
-    divisor = ctx.value_of(y) if y is not None else None
+    tile = as_tensor(ctx, _operand(ctx, site.arguments["x"])) if site.get("x") else None
+    divisor = as_operand(ctx, ctx.value_of(y)) if y is not None else None
     if tile is None or not isinstance(divisor, Sym | Const | Parameter):
         raise Cannot("NKI1236", "a remainder of other things than a tile and a number", node)
     scalar, text, is_float = scalar_of(ctx, divisor, node)
@@ -158,6 +159,33 @@ def _remainder(ctx: Context, tile: Tensor, scalar: str, n: str, result: Result) 
     return dst
 
 
+_PAST = {"nl.floor": ("greater", "subtract"), "nl.ceil": ("less", "add")}
+
+
+def _rewrite_floor(ctx: Context, site: CallSite) -> Tensor:
+    """`nl.floor(x, dtype=nl.int32)`: x as an integer, less one where that is past x.
+
+    It does not matter how a conversion rounds. Other dtypes hold larger numbers than integers do.
+    """
+    node, tile, dtype = site.node, tile_of(ctx, site, "x"), as_dtype(ctx, site.get("dtype"))
+    if tile is None or dtype is None or dtype.key != "int32":
+        raise Cannot("NKI1236", f"`{site.name}` of something else than a tile to int32", node)
+    ctx.report("NKI1236", node, f"`{site.name}` is a conversion and a correction")
+    test, correction = _PAST[site.name]
+    result = result_of(ctx, site, tile.shape)
+    region, nl = result.region or valid_region(ctx, tile), ctx.alias("nl")
+    shape, stem = whole_shape(ctx, tile), site.target.name or hint_of(tile, site.name[3:])
+    whole = temporary(ctx, f"{stem}_rounded", shape, dtype, "sbuf", node)
+    emit(ctx, "tensor_copy", whole, [("src", tile)], region)
+    past = temporary(ctx, f"{stem}_excess", shape, dtype, "sbuf", node)
+    operands: _Operands = [("data1", whole), ("data2", tile), ("op", f"{nl}.{test}")]
+    emit(ctx, "tensor_tensor", past, operands, region)
+    dst = destination(ctx, replace(result, dtype=dtype, hint=site.name[3:]), shape)
+    operands = [("data1", whole), ("data2", past), ("op", f"{nl}.{correction}")]
+    emit(ctx, "tensor_tensor", dst, operands, region)
+    return dst
+
+
 _Operands = list[tuple[str, Operand]]
 HOOKS = {
     "NKI1220": Hooks(calls=dict.fromkeys((f"nl.{n}" for n in _BINARY), _rewrite_binary)),
@@ -166,5 +194,5 @@ HOOKS = {
     ),
     "NKI1226": Hooks(calls={"nl.square": partial(_rewrite_unary, "NKI1226")}),
     "NKI1227": Hooks(calls={"nl.rsqrt": partial(_rewrite_unary, "NKI1227")}),
-    "NKI1236": Hooks(calls={"nl.mod": _rewrite_mod}),
+    "NKI1236": Hooks(calls={"nl.mod": _rewrite_mod} | dict.fromkeys(_PAST, _rewrite_floor)),
 }

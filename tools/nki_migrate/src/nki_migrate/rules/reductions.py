@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from nki_migrate.facts.values import Sym, Tensor
-from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import as_dtype, text_of
@@ -150,6 +150,44 @@ def _rewrite_softmax(ctx: Context, site: CallSite) -> Tensor:
     return two_tiles(ctx, "divide", powers, total, Result(node, site.target, dtype, region))
 
 
+def _rewrite_rms_norm(ctx: Context, site: CallSite) -> Tensor:
+    """`nl.rms_norm(x, w, axis, n, epsilon)`: x / sqrt(sum(x²) / n + epsilon) · w, in float32."""
+    node, data, weight = site.node, _rows_of(ctx, site), tile_of(ctx, site, "w")
+    count = site.get("n")
+    if weight is None or count is None or site.get("compute_dtype") is not None:
+        text = "`nl.rms_norm` without a weight, or with a dtype of its own to compute in"
+        raise Cannot("NKI1229", text, node)
+    ctx.report("NKI1229", node, "`nl.rms_norm` is a sum of squares, a root and two products")
+    assert data.shape is not None
+    region = mask_region(ctx, site, data.shape) or valid_region(ctx, data)
+    nl, kind = ctx.alias("nl"), float32(ctx)
+
+    def made(word: str, width: Sym) -> Tensor:
+        shape = (data.shape[0], width)  # type: ignore[index]
+        return temporary(ctx, hint_of(data, word), shape, kind, "sbuf", node)
+
+    squares, scale = made("squares", data.shape[1]), made("rms", _ONE)
+    emit(ctx, "activation", squares, [("op", f"{nl}.square"), ("data", data)], region)
+    how = [("op", f"{nl}.add"), ("data", squares), ("axis", "1")]
+    emit(ctx, "tensor_reduce", scale, how, region, reduces=True)
+    epsilon = site.get("epsilon")
+    shift = "1e-6" if epsilon is None else text_of(ctx, epsilon)
+    rows = replace(region, limits=region.rows)
+    mean = [("op0", f"{nl}.multiply"), ("operand0", f"1.0 / {_atom_text(ctx, count)}")]
+    mean += [("op1", f"{nl}.add"), ("operand1", shift)]
+    emit(ctx, "tensor_scalar", scale, [("data", scale), *mean], rows)
+    emit(ctx, "activation", scale, [("op", f"{nl}.rsqrt"), ("data", scale)], rows)
+    normal = two_tiles(ctx, "multiply", data, scale, Result(node, NOWHERE, kind, region))
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, data)
+    return two_tiles(ctx, "multiply", normal, weight, Result(node, site.target, dtype, region))
+
+
+def _atom_text(ctx: Context, node: ast.expr) -> str:
+    """An expression as the divisor of a quotient."""
+    text = text_of(ctx, node)
+    return text if isinstance(node, ast.Name | ast.Constant) else f"({text})"
+
+
 def _rows_of(ctx: Context, site: CallSite) -> Tensor:
     """A tile of two dimensions that is reduced along its rows."""
     data = _operand(ctx, site)
@@ -278,7 +316,12 @@ def _is_set_before(ctx: Context, node: ast.expr) -> bool:
 HOOKS = {
     "NKI1228": Hooks(calls=dict.fromkeys(_OPERATORS, _rewrite)),
     "NKI1229": Hooks(
-        calls={"nl.mean": _rewrite_mean, "nl.softmax": _rewrite_softmax, "nl.var": _rewrite_var},
+        calls={
+            "nl.mean": _rewrite_mean,
+            "nl.softmax": _rewrite_softmax,
+            "nl.var": _rewrite_var,
+            "nl.rms_norm": _rewrite_rms_norm,
+        },
         message=_message,
     ),
     "NKI1253": Hooks(calls={"nl.loop_reduce": _rewrite_loop_reduce}),

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from neuroncore.findings import Safety, Severity
 from nki_migrate.facts.dtypes import DType
-from nki_migrate.facts.values import Const, Parameter, Storage, Sym, Tensor, Unknown, Value
+from nki_migrate.facts.values import Const, Dim, Parameter, Storage, Sym, Tensor, Unknown, Value
 from nki_migrate.rewriting.context.call_site import DONE, NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.mutable_parameters import is_in_out, is_output
@@ -27,10 +28,11 @@ from nki_migrate.rewriting.destinations.destination import (
 from nki_migrate.rewriting.destinations.regions import cut, mask_region, valid_limits
 from nki_migrate.rewriting.expressions.compile_time_calls import makes_tile, value_into
 from nki_migrate.rewriting.functions.covering_grid import note_cover
+from nki_migrate.rewriting.inference.observations import guard, seen_same
 from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.operations.operators import copy_into
 from nki_migrate.rewriting.views.masks import EVERYWHERE, Region
-from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype, rank_of, tile_of
+from nki_migrate.rewriting.views.tensors import Gather, as_tensor, own_dtype, rank_of, tile_of
 from nki_migrate.rewriting.views.view_text import spell
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.tiles import base_of
@@ -250,6 +252,13 @@ def _rewrite_dma_copy(ctx: Context, site: CallSite) -> Value:
         if "mask" not in site.arguments:
             return Const(None, "as it is")  # already 0.2's form
         raise Cannot("NKI1276", "an operand of dma_copy is not known to be a tensor", site.node)
+    mode = site.get("oob_mode")
+    if mode is not None and ctx.index.canonical(mode) != "nisa.oob_mode.error":
+        for gather in (dst.storage.gather, src.storage.gather):
+            if isinstance(gather, Gather) and not _is_in_rows(ctx, gather):
+                text = "rows are skipped by their number alone: a slice must not reach out of one"
+                manual = {"severity": Severity.WARNING, "safety": Safety.MANUAL}
+                ctx.report(Reason.OUT_OF_BOUNDS, site.node, text, **manual)
     region = mask_region(ctx, site, dst.shape) or EVERYWHERE
     ctx.report("NKI1276", site.node, "the operands of dma_copy are slices, without a mask")
     ctx.use(src, "op")
@@ -261,6 +270,28 @@ def _rewrite_dma_copy(ctx: Context, site: CallSite) -> Value:
     ]  # an operator stays for 0.2 (NKI2003)
     _dma(ctx, dst, text, src, region, others)
     return DONE
+
+
+def _is_in_rows(ctx: Context, gather: Gather) -> bool:
+    """Whether what is read of each row is part of the row, by the source or under an assert."""
+    sizes = gather.base.shape or ()
+    return not gather.at and all(
+        _is_in(ctx, dim, size, gather.shape)
+        for dim, size in zip(gather.dims[1:], sizes[1:], strict=True)
+    )
+
+
+def _is_in(ctx: Context, dim: Dim, size: Sym, shape: tuple[Sym, ...]) -> bool:
+    """Whether the indices of a dimension are less than its size."""
+    last = dim.offset
+    for axis, step in dim.terms:
+        last = last + step * (shape[axis] - _ONE)
+    if ctx.facts.proves_at_least((size - last).poly, 1):
+        return True
+    is_seen = seen_same(ctx, (last + _ONE).poly, size.poly)
+    if is_seen:
+        guard(ctx, f"{ctx.spell(last)} < {ctx.spell(size)}")
+    return is_seen
 
 
 _AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # rank → axes, the only ones there are

@@ -56,9 +56,8 @@ def test_a_copy_that_adds_is_what_its_version_has(target, call):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("nisa.local_gather(tile, tile, 1, 16)", "writes to `dst=` from 0.2 on"),
         ("nisa.sparse_dot_product(tile)", "is gone: 0.2 and later have no such instruction"),
-        ("nl.rms_norm(tile, axis=1)", "is several instructions; from 0.3 on the call itself runs"),
+        ("nl.rms_norm(tile, axis=1)", "`nl.rms_norm` without a weight"),
     ],
 )
 def test_what_is_left_says_what_there_is_to_do(call, message):

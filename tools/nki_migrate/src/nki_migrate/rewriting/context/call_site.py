@@ -85,6 +85,7 @@ _TABLE = {
 _SIGNATURES = {k: tuple(v.split()) for k, v in _TABLE.items()}
 _REDUCTIONS = ("sum", "max", "min", "prod", "mean", "var", "all")
 _SIGNATURES |= {f"nl.{n}": ("x", "axis") for n in (*_REDUCTIONS, "softmax")}
+_SIGNATURES["nl.rms_norm"] = ("x", "w", "axis", "n", "epsilon")
 
 
 def _parameters(name: str) -> tuple[str, ...]:

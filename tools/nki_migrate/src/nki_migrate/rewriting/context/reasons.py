@@ -79,6 +79,7 @@ class Reason(Enum):
     FORMATTED_STRING = "formatted_string"  # a string is formatted
     DYNAMIC_INDEX = "dynamic_index"  # an index is a number of the device
     GATHER = "gather"  # a tile selects rows
+    OUT_OF_BOUNDS = "out_of_bounds"  # rows that are out of bounds are skipped
     INDEX_COLUMN = "index_column"  # the selected rows are a column of a tile
     OLD_NAMESPACE = "old_namespace"  # a name of `neuronxcc` is left
     LATE_OLD_NAMESPACE = "late_old_namespace"  # a kernel of a later version has such a name

@@ -13,6 +13,7 @@ from nki_migrate.facts.values import (
     ATOM,
     LOOSE,
     Const,
+    DeviceSlice,
     Grid,
     Index,
     Seq,
@@ -30,7 +31,7 @@ from nki_migrate.rewriting.context.source_text import as_number, text_of
 from nki_migrate.rewriting.inference.observations import is_seen_core, seen_counts, seen_programs
 from nki_migrate.rewriting.operations.calls import rewrite_call
 from nki_migrate.rewriting.operations.operators import binary_operator
-from nki_migrate.rewriting.views.subscripts import is_colon
+from nki_migrate.rewriting.views.slices import is_colon
 
 
 def makes_tile(ctx: Context, node: ast.expr) -> bool:
@@ -78,9 +79,10 @@ def _arange(ctx: Context, node: ast.Call) -> Value | None:
 
 
 def _ds(ctx: Context, node: ast.Call) -> Value | None:
-    values = [
-        as_number(ctx, ctx.value_of(a)) for a in (*node.args, *(k.value for k in node.keywords))
-    ]
+    found = [ctx.value_of(a) for a in (*node.args, *(k.value for k in node.keywords))]
+    values = [as_number(ctx, v) for v in found]
+    if len(values) == 2 and isinstance(found[0], Tensor) and values[1] is not None:
+        return DeviceSlice(found[0], values[1])
     if len(values) != 2 or any(v is None for v in values):
         raise Cannot(
             Reason.DYNAMIC_INDEX, "`nl.ds` with a start that is not a compile-time number", node

@@ -33,7 +33,7 @@ from nki_migrate.facts.values import (
 from nki_migrate.index import children, walk
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
-from nki_migrate.rewriting.context.source_text import as_number, text_of
+from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
 from nki_migrate.rewriting.expressions.compile_time_calls import (
     KNOWN_CALLS,
     builtin_name,
@@ -136,6 +136,8 @@ def _attribute(ctx: Context, node: ast.Attribute) -> Value:
         root = root.value  # type: ignore[assignment]
     if canonical and not (isinstance(root, ast.Name) and root.id in ctx.scope.values):
         return _reference(ctx, node, canonical)
+    if (limit := _limit(ctx, node)) is not None:
+        return limit
     base = ctx.value_of(node.value)
     if isinstance(base, Grid) and node.attr in _AXES and _AXES[node.attr] < len(base.axes):
         ctx.require(Reason.INDEX_GRID)
@@ -148,6 +150,30 @@ def _attribute(ctx: Context, node: ast.Attribute) -> Value:
             _away_from_list(ctx, node, tensor)
             return Const(_dtype_of(ctx, tensor, text_of(ctx, node)), text_of(ctx, node))
     return Unknown(text_of(ctx, node))
+
+
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028235e38}
+
+
+def _limit(ctx: Context, node: ast.Attribute) -> Value | None:
+    """`nl.finfo(dtype).min` or `.max`; None for other attributes."""
+    call = node.value
+    if node.attr not in {"min", "max"} or not isinstance(call, ast.Call) or len(call.args) != 1:
+        return None
+    dtype = as_dtype(ctx, call.args[0]) if ctx.index.canonical(call.func) == "nl.finfo" else None
+    if dtype is None or (dtype.is_known and dtype.key not in _LARGEST):
+        return None
+    ctx.report(Reason.FLOAT_LIMIT, node, "`nl.finfo` is gone; its limits are literals")
+    sign, nl = -1 if node.attr == "min" else 1, ctx.alias("nl")
+    half, brain, single = (repr(sign * n) for n in _LARGEST.values())
+    if dtype.is_known:
+        text = repr(sign * _LARGEST[dtype.key])
+    else:
+        kind = ctx.dtype_text(dtype)
+        text = f"{half} if {kind} == {nl}.float16 else {single}"
+        text = f"({brain} if {kind} == {nl}.bfloat16 else {text})"
+    ctx.rewrites[node] = text
+    return Const(sign * _LARGEST["float16"], text)
 
 
 def _away_from_list(ctx: Context, node: ast.Attribute, tensor: Tensor) -> None:
@@ -199,6 +225,8 @@ def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     if ctx.index.canonical(node.value) == "nl.mgrid":
         return index_grid(ctx, node)
     base = ctx.value_of(node.value)
+    if isinstance(base, Unsupported) and base.reason is Reason.BLOCK_DIMENSIONS:
+        raise Cannot(base.reason, base.text, node)
     if isinstance(base, Container) or _is_key(node.slice):
         ctx.value_of(node.slice)
         return _item(ctx, node) or Unknown(text_of(ctx, node))

@@ -141,7 +141,7 @@ def _passed_blocks(
     sizes = []
     for axis in range(rank):
         number = _only({_given(t, axis) for t in tensors})
-        here = _size(value, axis, first.blocks, first.folded)
+        here = size_of_blocks(value, axis, first.blocks, folded=first.folded)
         sizes.append(here if number is None else replace(here, poly=Poly.number(number)))
     shape = tuple(sizes)
     mentions = frozenset({(value.name, value.version)})
@@ -154,8 +154,8 @@ def _passed_blocks(
     return tensor
 
 
-def _size(value: Parameter, axis: int, blocks: int, folded: bool) -> Sym:
-    """One size of a parameter with block dimensions."""
+def size_of_blocks(value: Parameter, axis: int, blocks: int, *, folded: bool = False) -> Sym:
+    """One size of a name with block dimensions."""
     text = _size_text(value.name, axis, blocks, folded)
     return Sym(Poly.atom(text), text, names=frozenset({(value.name, value.version)}))
 

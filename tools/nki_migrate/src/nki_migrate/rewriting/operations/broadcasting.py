@@ -6,7 +6,6 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import starmap
-from operator import or_
 
 from neuroncore.targets import QUADRANT
 from nki_migrate.facts.symbols import Poly
@@ -24,8 +23,9 @@ from nki_migrate.rewriting.views.view_text import Limits, pattern, spell
 def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
     """How two shapes fit.
 
-    same, column left/right ((P, 1)), row left/right ((1, F)), point left/right ((1, 1)), or cross
-    left/right: a (P, 1) column on that side, and a (1, F) row.
+    same, column left/right ((P, 1)), row left/right ((1, F)), point left/right ((1, 1)), cross
+    left/right: a (P, 1) column on that side, and a (1, F) row; or spread: along some axes one of
+    them is repeated.
     """
     if a.shape is None or b.shape is None:
         if a.shape is not b.shape or not _of_one_shape(a, b):
@@ -56,6 +56,9 @@ def _observed_form(
         return form
     if form := _two_sided(ones):
         return form
+    repeats = [s or x or y for s, x, y in zip(alike, *seen, strict=True)]
+    if all(repeats) and not all(alike):
+        return "spread"
     if ones[0] != ones[1]:
         text = f"tiles of shapes {_sizes(a)} and {_sizes(b)} broadcast in a way no instruction has"
         raise Cannot(Reason.FREE_BROADCAST, text, node)
@@ -85,6 +88,26 @@ def _two_sided(ones: list[list[bool]]) -> str | None:
         if all(own[1:]) and other[0]:
             return f"cross {side}"
     return None
+
+
+def spread(ctx: Context, node: ast.AST, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Both tiles, repeated along the axes where they have one element and the other has more."""
+    shape = spread_shape(ctx, a, b)
+    return broadcast_to(ctx, node, a, shape), broadcast_to(ctx, node, b, shape)
+
+
+def spread_shape(ctx: Context, a: Tensor, b: Tensor) -> tuple[Sym, ...]:
+    """The longer of both sizes along each axis."""
+    pairs = zip(a.shape or (), b.shape or (), strict=True)
+    return tuple(y if _is_repeated(ctx, x, y) else x for x, y in pairs)
+
+
+def _is_repeated(ctx: Context, own: Sym, other: Sym) -> bool:
+    """Whether a size is one, and the other one may be more."""
+    if own.value == 1:
+        return True
+    known = ctx.facts.same(own.poly, other.poly) or seen_same(ctx, own.poly, other.poly)
+    return other.value != 1 and not known and seen_one(ctx, own.poly)
 
 
 def _guard_ones(ctx: Context, small: Tensor, form: str) -> None:
@@ -137,9 +160,11 @@ def broadcast_to(
     same = [ctx.facts.same(a.poly, b.poly) for a, b in pairs]
     if all(same):
         return tile
-    seen = [seen_same(ctx, a.poly, b.poly) for a, b in pairs]
-    if all(map(or_, same[1:], seen[1:])) and _is_row(ctx, tile.shape[0]):
-        return broadcast_partitions(ctx, node, tile, shape)
+    alike = [s or seen_same(ctx, a.poly, b.poly) for s, (a, b) in zip(same, pairs, strict=True)]
+    if not same[0] and _is_row(ctx, tile.shape[0]):
+        tile = broadcast_partitions(ctx, node, tile, (shape[0], *tile.shape[1:]))
+        if all(alike[1:]):
+            return tile
     return _free_broadcast(ctx, node, tile, shape)
 
 

@@ -211,7 +211,17 @@ def _named_result(ctx: Context, node: ast.Call, returned: Value | None) -> Tenso
     if isinstance(around, ast.Call):
         module = (ctx.index.canonical(around.func) or "").partition(".")[0]
         operand = module in {"nl", "nisa"}
-    if not operand or not (isinstance(returned, Returned) or _is_seen_tile(ctx, node)):
+    return named_result(ctx, node, returned) if operand else None
+
+
+def named_result(ctx: Context, node: ast.expr, returned: Value | None) -> Tensor | None:
+    """The tile that a call of a helper returns, under a name; None where it may be something else.
+
+    An expression other than a call, and one that has a name already, is none.
+    """
+    if not isinstance(node, ast.Call) or isinstance(returned, Tensor):
+        return None
+    if not (isinstance(returned, Returned) or _is_seen_tile(ctx, node)):
         return None
     ctx.report(Reason.NESTED_CALL, node, "what a helper returns to an instruction gets a name")
     name = ctx.fresh_name(f"{ctx.index.source.segment(node.func)}_result")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from neuroncore.targets import GPSIMD_PARTITIONS
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Seq, Sym, Tensor
@@ -84,6 +85,8 @@ def axes_of(ctx: Context, axis: ast.expr | None, data: Tensor, node: ast.AST) ->
     value = ctx.value_of(axis)
     items = value.items if isinstance(value, Seq) else (value,)
     numbers = [as_number(ctx, v) for v in items]
+    if len(numbers) == 1 and numbers[0] is not None and rank_of(data) == 2:
+        return {1 if numbers[0].value is None else numbers[0].value % 2}  # 0.1 reduces no other
     if any(n is None or n.value is None for n in numbers):
         raise Cannot(Reason.REDUCTION, "a reduction axis that is not a literal", node)
     rank = rank_of(data)
@@ -115,6 +118,25 @@ def _bounds(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Shape:
     if data.shape is None:
         raise Cannot(Reason.RESULT_SHAPE, "bounds of segments of unknown shape", site.node)
     return (data.shape[0], Sym.number(2), *data.shape[1:])
+
+
+def _gathered(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Shape:
+    """Of `nisa.local_gather`: as the result is annotated, or one column per index and element."""
+    statement = ctx.index.parent(site.node)
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.annotation, ast.Subscript):
+        sizes = ctx.value_of(statement.annotation.slice)
+        numbers = [as_number(ctx, v) for v in sizes.items] if isinstance(sizes, Seq) else [None]
+        if known := [n for n in numbers if n is not None and n.value is not None]:
+            return tuple(known)
+    count, each = (site.get(n) for n in ("num_valid_indices", "num_elem_per_idx"))
+    numbers = [_ONE if n is None else as_number(ctx, ctx.value_of(n)) for n in (count, each)]
+    if count is None:
+        index = tiles["index"]
+        numbers[0] = flat_size(index) * Sym.number(GPSIMD_PARTITIONS)
+    known = [n for n in numbers if n is not None]
+    if len(known) < len(numbers):
+        raise Cannot(Reason.RESULT_SHAPE, "how many elements are gathered is not known", site.node)
+    return (_partitions(tiles["src_buffer"]), *known)
 
 
 INSTRUCTIONS: dict[str, Instruction] = {
@@ -154,6 +176,9 @@ INSTRUCTIONS: dict[str, Instruction] = {
         ("on_true_tile",), ("bound0", "bound1", "reduce_res"),
         ("comp_op0", "comp_op1", "reduce_op"), in_place=False,
         defaults=(("reduce_cmd", "nisa.reduce_cmd.idle"),),
+    ),
+    "nisa.local_gather": Instruction(
+        ("src_buffer", "index"), shape=_gathered, in_place=False, reduces=True
     ),
     "nisa.sequence_bounds": Instruction(("segment_ids",), shape=_bounds, in_place=False),
 }  # fmt: skip

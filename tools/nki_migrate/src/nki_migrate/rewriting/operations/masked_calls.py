@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from nki_migrate.facts.dtypes import DType
+from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Bound, Index, Mask, Relation, Sym, Tensor, Value
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Rewrite
 from nki_migrate.rewriting.context.context import Context
@@ -25,6 +27,7 @@ from nki_migrate.rewriting.destinations.destination import (
 from nki_migrate.rewriting.destinations.regions import valid_region
 from nki_migrate.rewriting.inference.observations import seen_same
 from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rewriting.views.masks import region_of
 from nki_migrate.rewriting.views.tensors import as_tensor, is_whole, own_dtype
 
 _OF_ISA = ("activation", "reciprocal", "tensor_copy", "tensor_scalar", "tensor_tensor")
@@ -93,9 +96,9 @@ def _cuts_rows(bound: Bound, rank: int) -> bool:
 
 
 def _relation(bound: Bound, shape: tuple[Sym, ...]) -> Relation:
-    """A lower bound as a relation over all axes."""
+    """A bound as a relation over all axes."""
     terms = ((len(shape) + bound.axis, bound.coefficient),)
-    return ast.GtE, Index(shape, terms, bound.offset - bound.limit)
+    return ast.GtE if bound.is_lower else ast.Lt, Index(shape, terms, bound.offset - bound.limit)
 
 
 def _loads_all(ctx: Context, site: CallSite) -> bool:
@@ -126,6 +129,29 @@ def _copy_under(
     region = valid_region(ctx, whole)
     region = replace(region, guards=(*predicates, *region.guards))
     emit(ctx, "tensor_copy_predicated", view, operands, region)
+
+
+def copy_where(ctx: Context, node: ast.AST, dst: Tensor, value: Operand, mask: Mask) -> None:
+    """Copy a tile or a number to a tile where a mask holds."""
+    assert dst.shape is not None
+    if not (mask.planes or mask.opaque):
+        name = "tensor_copy" if isinstance(value, Tensor) else "memset"
+        part = "src" if isinstance(value, Tensor) else "value"
+        region = region_of(ctx, mask, dst.shape, node, partial(_are_same, ctx))
+        emit(ctx, name, dst, [(part, value)], region)
+        return
+    if mask.opaque:
+        raise Cannot(Reason.OTHER_MASK, f"a mask that {mask.opaque}", node)
+    if not isinstance(value, Tensor):
+        tile = temporary(ctx, "value", dst.shape, own_dtype(ctx, dst), "sbuf", node)
+        emit(ctx, "memset", tile, [("value", value)])
+        value = tile
+    relations = [p.relation for p in mask.planes] + [_relation(b, dst.shape) for b in mask.bounds]
+    _copy_under(ctx, node, dst, value, relations, mask.predicates)
+
+
+def _are_same(ctx: Context, a: Poly, b: Poly) -> bool:
+    return ctx.facts.same(a, b) or seen_same(ctx, a, b)
 
 
 def select(

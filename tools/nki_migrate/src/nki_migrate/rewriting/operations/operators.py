@@ -36,7 +36,7 @@ from nki_migrate.rewriting.inference.promotion import (
     two_guessed,
     with_number,
 )
-from nki_migrate.rewriting.operations.broadcasting import broadcast_partitions, form_of
+from nki_migrate.rewriting.operations.broadcasting import broadcast_partitions, form_of, spread
 from nki_migrate.rewriting.operations.operands import is_truth_value, scalar_of
 from nki_migrate.rewriting.views.masks import Region
 from nki_migrate.rewriting.views.tensors import as_tensor, hint_of, own_dtype
@@ -114,7 +114,7 @@ def _computed(
 
 def binary(ctx: Context, op: str, left: Value, right: Value, result: Result) -> Tensor:
     """left ∘ right into a new tile or the target."""
-    left, right, node = _as_operand(ctx, left), _as_operand(ctx, right), result.node
+    left, right, node = as_operand(ctx, left), as_operand(ctx, right), result.node
     a, b = as_tensor(ctx, left), as_tensor(ctx, right)
     if op == "power":
         return _power(ctx, a, right, result)
@@ -140,7 +140,7 @@ def binary(ctx: Context, op: str, left: Value, right: Value, result: Result) -> 
     return _with_operand(ctx, "multiply", tile, text, result)
 
 
-def _as_operand(ctx: Context, value: Value) -> Value:
+def as_operand(ctx: Context, value: Value) -> Value:
     """A parameter of a kernel in arithmetic is a number: tensors in HBM cannot be operands.
 
     So is what was a number in every run, or is bound to the elements of a list of numbers.
@@ -188,7 +188,9 @@ def two_tiles(ctx: Context, op: str, a: Tensor, b: Tensor, result: Result) -> Te
         form = "same" if kind == "row" else f"column {side}"
     if op == "divide":
         b, op = _reciprocal(ctx, b, result), "multiply"
-    if form == "same":
+    if form == "spread":
+        a, b = spread(ctx, result.node, a, b)
+    if form in {"same", "spread"}:
         return _tensor_tensor(ctx, op, a, b, result)
     ctx.report(Reason.COLUMN_OPERAND, result.node, f"`{op}` with a (P, 1) tile is tensor_scalar")
     swapped = form == "column left"

@@ -17,6 +17,7 @@ from nki_migrate.rewriting.context.reasons import Reason, Unsupported
 from nki_migrate.rewriting.context.scope import Scope
 from nki_migrate.rewriting.context.source_text import default_of, text_of
 from nki_migrate.rewriting.destinations.destination import same_sizes
+from nki_migrate.rewriting.inference.helper_calls import size_of_blocks
 from nki_migrate.rewriting.statements.conversion import bind_anything
 
 
@@ -124,14 +125,32 @@ def join_branches(ctx: Context, then: Scope, otherwise: Scope) -> None:
         if other is value or _same(value, other):
             continue
         tiles = isinstance(value, Tensor) and isinstance(other, Tensor)
-        if tiles and (_alike(ctx, value, other) or _both_lists(ctx, value, other)):
+        if tiles and _alike(ctx, value, other):
             _merge(ctx, name, value, other)
+        elif tiles and _both_lists(value, other):
+            _merge_lists(ctx, name, value, other)
         else:
             _forget(ctx, name, value)
 
 
-def _both_lists(ctx: Context, a: Tensor, b: Tensor) -> bool:
-    """Whether both are lists of as many tiles of one shape; their dtypes may differ."""
+def _merge_lists(ctx: Context, name: str, a: Tensor, b: Tensor) -> None:
+    """One of two lists of tiles; sizes in which they differ are those of what the name has."""
+    _merge(ctx, name, a, b)
+    merged = ctx.scope.values[name]
+    assert isinstance(merged, Tensor)
+    value = Parameter(name, None, ctx.scope.versions[name])
+    pairs = enumerate(zip(a.shape or (), b.shape or (), strict=True))
+    sizes = [
+        x if ctx.facts.same(x.poly, y.poly) else size_of_blocks(value, axis, a.storage.blocks)
+        for axis, (x, y) in pairs
+    ]
+    merged.storage.shape = tuple(sizes)
+    ctx.scope.values[name] = listed = merged.with_shape(tuple(sizes))
+    ctx.scope.hold(name, listed)
+
+
+def _both_lists(a: Tensor, b: Tensor) -> bool:
+    """Whether both are lists of tiles of one rank; their sizes and dtypes may differ."""
     one, other = a.storage, b.storage
     return (
         a.dims is b.dims is None
@@ -139,7 +158,9 @@ def _both_lists(ctx: Context, a: Tensor, b: Tensor) -> bool:
         and not (one.folded or other.folded)
         and one.buffer == other.buffer
         and not (one.valid or other.valid)
-        and _same_shapes(ctx, a, b)
+        and a.shape is not None
+        and b.shape is not None
+        and len(a.shape) == len(b.shape)
     )
 
 
@@ -180,6 +201,9 @@ def _forget(ctx: Context, name: str, old: Value) -> None:
         storage = Storage(name, None, None, None, mentions=mentions, given=True)
         ctx.scope.values[name] = Tensor(storage, None)
         ctx.scope.hold(name, Tensor(storage, None))
+    elif isinstance(old, Tensor) and old.storage.blocks:
+        text = f"`{name}` has block dimensions that differ between branches"
+        ctx.scope.values[name] = Unsupported(text, Reason.BLOCK_DIMENSIONS)
     elif isinstance(old, _REMOVED):
         ctx.scope.values[name] = Unsupported(
             f"`{name}` is bound to several index tensors", Reason.INDEX_TENSOR

@@ -27,7 +27,7 @@ from nki_migrate.rewriting.expressions.compile_time_calls import value_into
 from nki_migrate.rewriting.inference.list_items import note_item
 from nki_migrate.rewriting.inference.promotion import float32
 from nki_migrate.rewriting.operations.broadcasting import broadcast_to
-from nki_migrate.rewriting.operations.calls import hand_over
+from nki_migrate.rewriting.operations.calls import hand_over, named_result
 from nki_migrate.rewriting.operations.operators import OPERATORS, binary, copied
 from nki_migrate.rewriting.views.subscripts import access
 from nki_migrate.rewriting.views.tensors import as_tensor
@@ -38,6 +38,7 @@ def assign_to_view(ctx: Context, statement: ast.stmt, view: Tensor, value: ast.e
     before = len(ctx.out)
     reads = frozenset(n.id for n in walk(value) if isinstance(n, ast.Name))
     found = value_into(ctx, value, Target(view=view, reads=reads))
+    found = named_result(ctx, value, found) or found
     if isinstance(found, Tensor) and found is view and len(ctx.out) > before:
         ctx.report(Reason.ASSIGNED_CALL, statement, "the instruction writes to the assigned tile")
         return
@@ -125,7 +126,8 @@ def accumulate_into(ctx: Context, statement: ast.AugAssign, view: Tensor) -> Non
         ctx.report(Reason.SBUF_ACCUMULATION, statement, "the product is made in PSUM and added")
         value = _separate_product(ctx, statement, view)
     else:
-        value = ctx.value_of(statement.value)
+        found = ctx.value_of(statement.value)
+        value = named_result(ctx, statement.value, found) or found
     op = _operator(statement)
     ctx.report(Reason.AUGMENTED_ASSIGNMENT, statement, f"`{op}` in place")
     binary(ctx, op, view, value, Result(statement, Target(view=view), view.dtype))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nki_migrate.facts.symbols import Poly
-from nki_migrate.facts.values import Index, Sym, Value
+from nki_migrate.facts.values import Dim, Index, Sym, Value
 from nki_migrate.index import walk
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Reason, Unsupported
@@ -93,7 +93,9 @@ def _with_number(op: ast.operator, index: Index, number: Sym, is_left: bool) -> 
 
 
 def scaled(index: Index, factor: Sym) -> Index:
-    """The terms times a number."""
+    """The terms times a number; times zero there are none."""
+    if factor.value == 0:
+        return replace(index, terms=())
     return replace(index, terms=tuple((a, c * factor) for a, c in index.terms))
 
 
@@ -185,3 +187,14 @@ _OF_TWO: dict[type[ast.operator], Callable[[Context, Index, Index, str], Value]]
     ast.Add: _sum_of_indices,
     ast.Sub: _difference,
 }
+
+
+def dim_of(index: Index, rank: int) -> Dim:
+    """How an index tensor, broadcast to `rank` axes, addresses its dimension."""
+    shift = rank - len(index.extents)
+    return Dim(index.offset, tuple((a + shift, c) for a, c in index.terms))
+
+
+def axis_extent(index: Index, axis: int, rank: int) -> Sym:
+    own = axis - (rank - len(index.extents))
+    return index.extents[own] if own >= 0 else Sym.number(1)

@@ -16,16 +16,17 @@ from nki_migrate.facts.values import (
     Grid,
     Index,
     Slice,
-    Storage,
     Sym,
     Tensor,
     Value,
 )
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
-from nki_migrate.rewriting.context.source_text import as_number, text_of
-from nki_migrate.rewriting.views.index_tensors import shared_extent
-from nki_migrate.rewriting.views.tensors import Gather, own_dtype, view_of
+from nki_migrate.rewriting.context.source_text import text_of
+from nki_migrate.rewriting.views.gathers import at_zero, device_number, gathered, offset_view
+from nki_migrate.rewriting.views.index_tensors import axis_extent, dim_of, shared_extent
+from nki_migrate.rewriting.views.slices import number_of, slice_of
+from nki_migrate.rewriting.views.tensors import view_of
 
 _Indices = list[Value | ast.Slice]
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
@@ -41,8 +42,17 @@ def access(ctx: Context, base: Tensor, node: ast.Subscript) -> Tensor:
     _check_rank(ctx, base, values, node)
     if base.storage.gather is not None:
         raise Cannot(Reason.GATHER, "part of an access whose rows a tile picks", node)
-    if (picked := _gathered(ctx, base, values, node)) is not None:
+    if (picked := gathered(ctx, base, values, node)) is not None:
         return picked
+    at = device_number(base, values)
+    if at is not None:
+        view = _at_compile_time(ctx, base, at_zero(values, at), node)
+        return offset_view(ctx, values, at, view, node)
+    return _at_compile_time(ctx, base, values, node)
+
+
+def _at_compile_time(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript) -> Tensor:
+    """The view that index tensors, slices and numbers make."""
     if any(isinstance(v, Index) for v in values):
         return _advanced(ctx, base, values, node)
     return _by_position(ctx, base, values, node)
@@ -111,12 +121,13 @@ def _advanced(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript)
     indices = [v for v in values if isinstance(v, Index)]
     rank = max(len(i.extents) for i in indices)
     shape = [
-        _broadcast_extent(ctx, [_axis(i, a, rank) for i in indices], node) for a in range(rank)
+        _broadcast_extent(ctx, [axis_extent(i, a, rank) for i in indices], node)
+        for a in range(rank)
     ]
     new: list[Dim] = []
     for value in values:
         if isinstance(value, Index):
-            new.append(_dim_of(value, rank))
+            new.append(dim_of(value, rank))
         elif isinstance(number := number_of(ctx, value), Sym):
             new.append(Dim(number))
         elif base.shape is not None and (part := slice_of(ctx, value, base.shape[len(new)], node)):
@@ -132,17 +143,6 @@ def _advanced(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript)
     return view_of(base, tuple(new), tuple(shape))
 
 
-def _dim_of(index: Index, rank: int) -> Dim:
-    """How an index tensor, broadcast to `rank` axes, addresses its dimension."""
-    shift = rank - len(index.extents)
-    return Dim(index.offset, tuple((a + shift, c) for a, c in index.terms))
-
-
-def _axis(index: Index, axis: int, rank: int) -> Sym:
-    own = axis - (rank - len(index.extents))
-    return index.extents[own] if own >= 0 else _ONE
-
-
 def _broadcast_extent(ctx: Context, extents: list[Sym], node: ast.AST) -> Sym:
     extent = shared_extent(ctx, extents)
     if extent is None:
@@ -150,10 +150,6 @@ def _broadcast_extent(ctx: Context, extents: list[Sym], node: ast.AST) -> Sym:
         text = f"index tensors of different extents in one axis: {sizes}"
         raise Cannot(Reason.INDEX_TENSOR, text, node)
     return extent
-
-
-def is_colon(node: ast.Slice) -> bool:
-    return node.lower is None and node.upper is None and node.step is None
 
 
 def _not_affine(value: Value | ast.Slice, node: ast.AST) -> Cannot:
@@ -255,139 +251,3 @@ def _at_least_2d(base: Tensor, dims: list[Dim], shape: list[Sym]) -> tuple[Sym, 
     while len(shape) < 2:
         shape = [*shape, _ONE]
     return tuple(shape)
-
-
-_INDEX_DTYPES = {"int32", "uint32"}
-
-
-def _gathered(ctx: Context, base: Tensor, values: _Indices, node: ast.AST) -> Tensor | None:
-    """The access as a tensor of its own; None if it is none of this kind."""
-    rows = values[0]
-    if not isinstance(rows, Tensor) or not _is_column(rows):
-        return None
-    if base.shape is None or base.dims is not None or base.buffer != "hbm":
-        return None
-    if len(values) != len(base.shape):
-        return None
-    if rows.dtype is not None and rows.dtype.is_known and rows.dtype.key not in _INDEX_DTYPES:
-        raise Cannot(Reason.GATHER, f"rows picked by numbers of `{rows.dtype.text}`", node)
-    shape, dims = _others(ctx, base, rows, values[1:], node)
-    ctx.report(Reason.GATHER, node, "rows picked by a tile of numbers are a vector offset")
-    if rows.dims is not None:
-        ctx.report(Reason.INDEX_COLUMN, node, "the column of numbers is a slice of their tile")
-    storage = Storage(
-        f"{base.storage.name}_rows", shape, own_dtype(ctx, base), "hbm",
-        flat_name=base.storage.flat_name, mentions=frozenset(),
-        gather=Gather(base, rows, dims, shape),
-    )  # fmt: skip
-    return Tensor(storage, shape)
-
-
-def _is_column(rows: Tensor) -> bool:
-    if rows.buffer != "sbuf" or rows.shape is None:
-        return False
-    return len(rows.shape) == 2 and rows.shape[1].value == 1
-
-
-def _others(
-    ctx: Context, base: Tensor, rows: Tensor, values: _Indices, node: ast.AST
-) -> tuple[tuple[Sym, ...], tuple[Dim, ...]]:
-    """Shape of the access, and how its axes address the dimensions, the first one included."""
-    assert rows.shape is not None
-    indices = [v for v in values if isinstance(v, Index)]
-    if not indices and any(isinstance(v, ast.Slice) for v in values):
-        return _slices(ctx, base, rows, values, node)
-    rank = max([2, *(len(i.extents) for i in indices)])
-    shape = [rows.shape[0], *[_ONE] * (rank - 1)]
-    dims = [Dim(_ZERO, ((0, _ONE),))]
-    for value in values:
-        if isinstance(value, Index):
-            dims.append(_dim_of(value, rank))
-            _widen(shape, value, dims[-1], node)
-        elif isinstance(value, Sym):
-            dims.append(Dim(value))
-        else:
-            raise Cannot(Reason.GATHER, "rows picked by a tile, and a slice beside them", node)
-    return tuple(shape), tuple(dims)
-
-
-def _widen(shape: list[Sym], index: Index, dim: Dim, node: ast.AST) -> None:
-    """The free axes of an index tensor beside picked rows."""
-    if any(axis == 0 for axis, _ in dim.terms):
-        raise Cannot(Reason.GATHER, "the partition axis indexes two dimensions", node)
-    for axis in range(1, len(shape)):
-        extent = _axis(index, axis, len(shape))
-        if extent.value != 1:
-            shape[axis] = extent
-
-
-def _slices(
-    ctx: Context, base: Tensor, rows: Tensor, values: _Indices, node: ast.AST
-) -> tuple[tuple[Sym, ...], tuple[Dim, ...]]:
-    """Every slice beside the rows is an axis behind the partition axis."""
-    assert rows.shape is not None and base.shape is not None
-    if rows.dims is not None and not any(d.terms for d in rows.dims):  # a number, not rows
-        raise Cannot(Reason.DYNAMIC_INDEX, "a number in a tile picks part of a tensor", node)
-    shape, dims = [rows.shape[0]], [Dim(_ZERO, ((0, _ONE),))]
-    for value, size in zip(values, base.shape[1:], strict=True):
-        if isinstance(value, Sym):
-            dims.append(Dim(value))
-            continue
-        found = slice_of(ctx, value, size, node)
-        if found is None:
-            raise Cannot(Reason.GATHER, "rows picked by a tile, and another tile beside them", node)
-        start, extent, step = found
-        dims.append(Dim(start, ((len(shape), step),)))
-        shape.append(extent)
-    return (*shape, *[_ONE] * (2 - len(shape))), tuple(dims)
-
-
-def number_of(ctx: Context, value: Value | ast.Slice) -> Sym | None:
-    return None if isinstance(value, ast.Slice) else as_number(ctx, value)
-
-
-def _of_object(value: Value) -> tuple[Sym, Sym, Sym] | None:
-    """`slice(a, b)`, or `nl.ds(start, size)` as it was evaluated."""
-    if isinstance(value, Slice):
-        return value.start, value.extent, _ONE
-    if isinstance(value, Const) and isinstance(value.value, tuple):
-        start, extent = value.value
-        return start, extent, _ONE
-    return None
-
-
-def slice_of(
-    ctx: Context, value: Value | ast.Slice, size: Sym | None, node: ast.AST
-) -> tuple[Sym, Sym, Sym] | None:
-    """(start, extent, step) of `a:b:c` or `nl.ds(start, size)`; None if it is neither."""
-    if not isinstance(value, ast.Slice):
-        return _of_object(value)
-    start, step = _bound(ctx, value.lower, _ZERO, node), _bound(ctx, value.step, _ONE, node)
-    stop = _bound(ctx, value.upper, size, node)
-    if stop.value is not None and stop.value < 0 and size is not None:
-        stop = size + stop
-    if step.value == 1:
-        return start, stop - start, _ONE
-    if step.value is None or step.value < 1:
-        text = "a slice with a step that is not a positive literal"
-        raise Cannot(Reason.SCALED_INDEX, text, node)
-    width = stop - start
-    poly = ctx.facts.quotient(width.poly, step.poly, up=True)
-    if poly.constant is not None:
-        return start, Sym.number(poly.constant), step
-    text = f"({(width + Sym.number(step.value - 1)).text}) // {step.value}"
-    return start, Sym(poly, text, level=2, names=width.names), step
-
-
-def _bound(ctx: Context, part: ast.expr | None, default: Sym | None, node: ast.AST) -> Sym:
-    """The number of a part of a slice."""
-    if part is None:
-        if default is None:
-            text = "an open slice of a dimension of unknown size"
-            raise Cannot(Reason.UNKNOWN_RANK, text, node)
-        return default
-    found = as_number(ctx, ctx.value_of(part))
-    if found is None:
-        text = "a slice bound that is not a compile-time number"
-        raise Cannot(Reason.DYNAMIC_INDEX, text, node)
-    return found

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
+from operator import mul
 
 from nki_migrate.facts.values import (
     Dim,
@@ -18,7 +20,7 @@ from nki_migrate.facts.values import (
 )
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
-from nki_migrate.rewriting.views.tensors import Gather, home, storage_dims
+from nki_migrate.rewriting.views.tensors import Gather, Shift, home, storage_dims
 
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
 Limits = Mapping[int, Part]  # result axis → which elements of it
@@ -29,10 +31,11 @@ def spell(ctx: Context, tensor: Tensor, limits: Limits | None = None) -> str:
     tensor, counts = _from_first(tensor, limits or {})
     storage = tensor.storage
     ctx.wrote(storage, "other")
-    if isinstance(storage.gather, Gather):
+    if storage.gather is not None:
         if tensor.dims is not None:
             raise Cannot(Reason.GATHER, "part of an access whose rows a tile picks")
-        return _spell_gathered(ctx, storage.gather, counts)
+        spell_part = _spell_gathered if isinstance(storage.gather, Gather) else _spell_shifted
+        return spell_part(ctx, storage.gather, counts)  # type: ignore[arg-type]
     if not counts and (text := _unchanged(ctx, tensor)) is not None:
         return text
     dims = storage_dims(tensor) or None
@@ -76,9 +79,12 @@ def _slices(
     sizes: tuple[Sym | None, ...],
     shape: tuple[Sym, ...],
 ) -> list[str]:
+    last = len(dims) - 1  # one element of a tile is (1, 1)
     on_chip, kept = storage.buffer != "hbm", sum(bool(d.terms) for d in dims)
     return [
-        _slice_text(ctx, dim, size, shape, on_chip and (k == 0 or kept < 2), k)
+        _slice_text(
+            ctx, dim, size, shape, on_chip and (k == 0 or kept == 1 or (not kept and k == last)), k
+        )
         for k, (dim, size) in enumerate(zip(dims, sizes, strict=True))
     ]
 
@@ -228,4 +234,20 @@ def _spell_gathered(ctx: Context, gather: Gather, limits: Mapping[int, Sym]) -> 
     shape = tuple(limits.get(axis, size) for axis, size in enumerate(gather.shape))
     text = pattern(ctx, base, gather.dims, base.shape, shape)
     picked = spell(ctx, rows, {0: limits[0]} if 0 in limits else None)
-    return f"{home(ctx, base)}{text[:-1]}, vector_offset={picked}, indirect_dim=0)"
+    whole = home(ctx, base)
+    if gather.at:  # only the first dimension takes a vector
+        sizes = [reduce(mul, base.shape[: gather.at + 1]), *base.shape[gather.at + 1 :]]
+        whole += f".reshape(({', '.join(ctx.spell(s) for s in sizes)}))"
+    return f"{whole}{text[:-1]}, vector_offset={picked}, indirect_dim=0)"
+
+
+def _spell_shifted(ctx: Context, shift: Shift, limits: Mapping[int, Sym]) -> str:
+    """`x.ap(pattern=[…], offset=…, scalar_offset=number, indirect_dim=d)`."""
+    view, storage = shift.view, shift.view.storage
+    dims = storage_dims(view)
+    if view.shape is None or storage.shape is None or dims is None:
+        raise Cannot(Reason.UNKNOWN_RANK, f"the sizes of `{storage.name}` are not known")
+    shape = tuple(limits.get(axis, size) for axis, size in enumerate(view.shape))
+    text = pattern(ctx, storage, dims, storage.shape, shape)
+    number = spell(ctx, shift.number)
+    return f"{home(ctx, storage)}{text[:-1]}, scalar_offset={number}, indirect_dim={shift.at})"
