@@ -9,13 +9,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from tests.corpora.beta1.catalog import CorpusFile, Kernel
 from tests.corpora.beta1.sources import SourceError
 from tests.corpora.migration.fixing import Fixed, fix
+from tests.corpora.migration.form import Form, form_of
 from tests.corpora.migration.layout import AT_IMPORT, Laid, lay_out, readable
 from tests.corpora.migration.reach import (
     Reached,
@@ -55,6 +56,7 @@ class FileTried:
     unparsable: str = ""
     unstable: str = ""
     astray: str = ""
+    form: Form | None = None
     kernels: tuple[Tried, ...] = field(default=())
 
 
@@ -125,7 +127,7 @@ def _try_file(
         return tried
     tree = _Trees(old, new, fixed)
     results = tuple(_judge(kernel, before[kernel.name], new, tree, runner) for kernel in kernels)
-    return FileTried(file, "", "", tried.unstable, tried.astray, results)
+    return replace(tried, kernels=results)
 
 
 def _facts(runs: Sequence[Old], target: Path) -> Path | None:
@@ -155,7 +157,8 @@ def _looked_at(
     unstable = "" if second == after else f"line {_first_difference(after, second)}"
     lines = touched_unasked(before, after, fixed.findings(main))
     astray = f"lines {', '.join(map(str, lines[:5]))}" if lines else ""
-    return FileTried(file, "", "", unstable, astray)
+    form = form_of(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+    return FileTried(file, "", "", unstable, astray, form)
 
 
 def _first_difference(one: bytes, other: bytes) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.corpora.beta1.report import shortened
+from tests.corpora.migration.form import form_lines
 from tests.corpora.migration.harness import FileTried, Tried, counts
 
 
@@ -46,7 +47,8 @@ def closing_lines(tried: Sequence[FileTried]) -> str:
         f"untouched lines changed.\n"
         f"{n['entry kernels']} entry kernels, {n['run under beta1']} run under beta1: "
         f"{n['verified']} verified ({n['share']:.0%}), {n['todo']} with a TODO, "
-        f"{n['fails']} fail, {n['WRONG']} wrong."
+        f"{n['fails']} fail, {n['WRONG']} wrong.\n"
+        f"{form_lines([file.form for file in tried if file.form is not None])}"
     )
 
 

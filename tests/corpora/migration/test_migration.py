@@ -11,6 +11,7 @@ from tests.corpora.beta1.catalog import CorpusFile, read_corpus, read_files
 from tests.corpora.migration.__main__ import chosen, main
 from tests.corpora.migration.cache import Cache
 from tests.corpora.migration.fixing import Fixed
+from tests.corpora.migration.form import form_lines, form_of
 from tests.corpora.migration.harness import FileTried, Migration, Tried, counts, try_all
 from tests.corpora.migration.runs import Runner
 from tests.corpora.migration.table import classes, classes_text, closing_lines, general, markdown
@@ -170,6 +171,20 @@ def test_the_share_counts_kernels_that_run_under_beta1():
     assert (numbers["verified"], numbers["run under beta1"], numbers["share"]) == (1, 4, 0.25)
     assert "1 with untouched lines changed" in closing_lines([TRIED])
     assert "| c.py | n | todo | NKI1172 ×1, NKI1253 ×1 |" in markdown([TRIED])
+
+
+def test_the_form_of_a_text_counts_lines_comments_and_names():
+    before = "x = 1  # one\ny = 2  # two\n"
+    after = f"x = 1  # one\n# TODO(nki-migrate NKI1134): more\ny_2 = '{'a' * 100}'\n"
+
+    form = form_of(before, after)
+
+    assert form is not None
+    assert (form.lines, form.long_lines) == (1, 1)
+    assert (form.comments, form.kept_comments) == (2, 1)
+    assert (form.names, form.numbered_names) == (1, 1)
+    assert form_of(before, before) is None
+    assert "1 of 2 comments are there afterwards" in form_lines([form])
 
 
 def test_classes_are_sorted_by_what_they_alone_hold_up():
