@@ -247,7 +247,7 @@ def test_the_calls_in_a_file_tell_the_sizes_in_a_helper():
     for unsafe in (False, True):
         after = migrate_source(text, "k.py", Request(unsafe_fixes=unsafe)).after
         assert "assert b.shape[1] == 1" in after
-        assert "nisa.tensor_scalar(dst=a_add, data=a, op0=nl.add, operand0=b_f32)" in after
+        assert "nisa.tensor_scalar(dst=a_shifted, data=a, op0=nl.add, operand0=b_f32)" in after
 
 
 @pytest.mark.parametrize("unsafe", [(), ("--unsafe-fixes",)], ids=["safe", "unsafe"])

@@ -16,7 +16,7 @@ from nki_migrate.rules import all_rules, rewriting_rules
 FOLDERS = [Path(p.__file__).parent for p in (nki_migrate.engine, nki_migrate.rewriting)]
 MODULES = sorted(module for folder in FOLDERS for module in folder.rglob("*.py"))
 # What another rule's check reports in one go with its own: imports, decorators, device loops.
-REPORTED_TOGETHER = {"NKI1103", "NKI1108", "NKI1112", "NKI1113", "NKI1114", "NKI1115"}
+REPORTED_TOGETHER = {"NKI1103", "NKI1112", "NKI1113", "NKI1114", "NKI1115"}
 REPORTED_TOGETHER |= {"NKI5003", "NKI6002", "NKI6003", "NKI6004"}
 
 

@@ -28,6 +28,8 @@ from nki_migrate.engine.unclear_names import unclear_names
 from nki_migrate.engine.unresolved_names import report_unresolved
 from nki_migrate.facts.dialects import oldest_possible
 from nki_migrate.index import FileIndex, Function, Launch, Project, Source, apply_edits
+from nki_migrate.index.launchers import ANY_MODULE
+from nki_migrate.index.project import module_of
 from nki_migrate.rewriting import plan_loops
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.functions.launch_grid import is_core_count
@@ -171,6 +173,8 @@ def _foreign_relaunches(state: FileState, index: FileIndex) -> list[Launch]:
         kernel = state.project.kernel(launch.kernel) if state.project is not None else None
         if kernel is not None and _agrees(state, index, launch, *kernel):
             found.append(launch)
+        elif kernel is None and module_of(launch.kernel) == ANY_MODULE:
+            continue  # an object of something else
         elif not state.silenced(rewriting_rules().id_of(Reason.LAUNCH_GRID), launch.call.lineno):
             state.findings.append(_foreign_grid(index, launch))
     return found

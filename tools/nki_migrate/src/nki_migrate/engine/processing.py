@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -219,8 +219,26 @@ def _internal(error: Exception) -> str:
 _IMPORTED = re.compile(rb"^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w., ]+))", re.MULTILINE)
 
 
+_LAUNCHED = re.compile(rb"\w\.(\w+)\[[^\]\n]+\]\(")  # `module.kernel[grid](`
+_DEFINED = re.compile(rb"^def\s+(\w+)", re.MULTILINE)
+
+
 def importers(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """The files that import another file of the run, and those others."""
+    """The files that import another file of the run or launch its kernels, and those others."""
+    launched = {name for task in tasks for name in _LAUNCHED.findall(task.raw)}
+    found = _importers(tasks)
+    linked = [t for t in tasks if t not in found and _mentions(t, launched)]
+    return (*found, *(linked if len(linked) > 1 else ()))
+
+
+def _mentions(task: Task, names: Collection[bytes]) -> bool:
+    """Whether a file launches or defines one of the kernels."""
+    return bool(names) and any(
+        name in names for side in (_LAUNCHED, _DEFINED) for name in side.findall(task.raw)
+    )
+
+
+def _importers(tasks: Sequence[Task]) -> tuple[Task, ...]:
     stems = {Path(task.path).stem.encode() for task in tasks}
     asked: set[bytes] = set()
     found = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from nki_migrate.index.launchers import LAUNCHERS, bracket_of, launcher_aliases
+from nki_migrate.index.launchers import LAUNCHERS, bracket_of, launcher_aliases, object_member
 from nki_migrate.index.names import ImportedName, dotted, imported_names, shorten
 from nki_migrate.index.source import Source
 from nki_migrate.index.walking import children
@@ -380,7 +380,7 @@ class FileIndex:
             return self._wrapped_kernel(node)
         if isinstance(node, ast.Name) and node.id in self.jit_aliases:
             return self.jit_aliases[node.id]
-        path = self.path(node)
+        path = self.path(node) or object_member(node, self.parent(node))
         known = path is not None and shorten(path).partition(".")[0] not in _LANGUAGE
         return path if known else None
 

@@ -39,6 +39,18 @@ def launcher_of(value: ast.expr) -> ast.expr:
     return value if value.args else value.func
 
 
+ANY_MODULE = "*"
+"""In place of an import path: the file of the project that has a kernel of the name."""
+
+
+def object_member(node: ast.expr, around: ast.AST | None) -> str | None:
+    """`module.kernel[grid]` of a variable: a kernel of this name, if the project has one."""
+    is_bracket = isinstance(around, ast.Subscript) and around.value is node
+    if is_bracket and isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{ANY_MODULE}.{node.attr}"
+    return None
+
+
 def bracket_of(callee: ast.expr, host: ast.AST | None) -> ast.Subscript | None:
     """The grid of a launch: `kernel[grid](…)`, or `run = kernel[grid]` in front of `run(…)`.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from nki_migrate.index.file import FileIndex, Function, Launch
+from nki_migrate.index.launchers import ANY_MODULE
 
 
 def module_of(path: str) -> str:
@@ -71,9 +72,18 @@ class Project:
 
     def kernel(self, path: str) -> tuple[FileIndex, Function] | None:
         """The kernel that an import path ("module.kernel") names."""
-        index = self.files.get(self.file_of(module_of(path)) or "")
+        index = self.files.get(self._home(path) or "")
         function = index.functions.get(path.rpartition(".")[2]) if index is not None else None
         return (index, function) if index is not None and function is not None else None
+
+    def _home(self, path: str) -> str | None:
+        """The file that a path names; of any module, the only one that has such a kernel."""
+        module, _, name = path.rpartition(".")
+        if module != ANY_MODULE:
+            return self.file_of(module)
+        found = [i.functions.get(name) for i in self.files.values()]
+        homes = [p for p, f in zip(self.files, found, strict=True) if f is not None and f.entry]
+        return homes[0] if len(homes) == 1 else None
 
     def launches(self, index: FileIndex, kernel: str) -> tuple[tuple[FileIndex, Launch], ...]:
         """Launches of a kernel of `index` in other files, each with its file."""
@@ -83,5 +93,5 @@ class Project:
             if other is not index
             for launch in other.foreign_launches
             if launch.kernel.rpartition(".")[2] == kernel
-            and self.file_of(module_of(launch.kernel)) == index.source.path
+            and self._home(launch.kernel) == index.source.path
         )

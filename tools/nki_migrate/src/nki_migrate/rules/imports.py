@@ -253,7 +253,16 @@ def _check_old_namespace(node: ast.Attribute | ast.Name, site: Site) -> Iterator
         yield site.manual("NKI3002", node, said)
 
 
+def _check_logging(node: ast.Attribute, site: Site) -> Iterator[Finding]:
+    """NKI1108: `logging.OFF`, which importing `neuronxcc` defines and Python does not."""
+    if site.index.path(node) == "logging.OFF":
+        said = "`logging.OFF` is the compiler's own: Python's `logging.CRITICAL` disables as much"
+        edits = [site.replace(node, f"{site.source(node.value)}.CRITICAL")]
+        yield site.finding("NKI1108", node, said, edits=edits)
+
+
 HOOKS = {
+    "NKI1108": Hooks(nodes=(ast.Attribute,), check=_check_logging),
     "NKI1101": Hooks(nodes=(ast.Import, ast.ImportFrom), check=_check),
     "NKI1102": Hooks(nodes=(ast.Module,), check=_check_missing),
     "NKI3002": Hooks(nodes=(ast.Attribute, ast.Name), check=_check_old_namespace),

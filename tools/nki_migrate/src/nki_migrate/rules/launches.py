@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from neuroncore.findings import Edit, Finding, Safety, Severity
 from nki_migrate.index import Function, Launch
-from nki_migrate.index.launchers import launcher_of
+from nki_migrate.index.launchers import ANY_MODULE, launcher_of
 from nki_migrate.rules.arguments import keyword
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -200,9 +200,42 @@ _MODE = "nki.jit has no mode; it finds the framework by itself"
 def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
     """NKI2035: Kernels of 0.2 and of 0.3 do not work in one model."""
     foreign = next((x for x in site.index.foreign_launches if x.call is call), None)
-    if foreign is not None and site.index.functions:
+    if foreign is not None and site.index.functions and foreign.kernel[0] != ANY_MODULE:
         said = f"`{foreign.kernel}` has to move to 0.3 with the kernels of this file"
         yield site.finding("NKI2035", call, said, severity=Severity.NOTE, safety=Safety.MANUAL)
+
+
+def _check_programs(call: ast.Call, site: Site) -> Iterator[Finding]:
+    """NKI1118: `nl.spmd_dim(n, nl.nc(2))` in host code is a number of programs."""
+    name = site.canonical(call.func)
+    if name not in {"nl.spmd_dim", "nl.nc"} or site.function_of(call) is not None:
+        return
+    up = site.index.parent(call)
+    if site.canonical(getattr(up, "func", None)) == "nl.spmd_dim":
+        return  # part of what is replaced
+    text = _programs(call, site)
+    if text is not None:
+        said = f"`{name}` is gone: a grid has `{text}` programs"
+        edits = [site.replace(call, f"({text})" if isinstance(up, ast.BinOp) else text)]
+        yield site.finding("NKI1118", call, said, edits=edits)
+
+
+def _programs(node: ast.expr, site: Site) -> str | None:
+    """The number of programs of a dimension of a grid; None where its parts are not positional."""
+    name = site.canonical(node.func) if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or name not in {"nl.spmd_dim", "nl.nc"}:
+        return _factor(node, site)
+    factors = [_programs(a, site) for a in node.args]
+    count = 2 if name == "nl.spmd_dim" else 1
+    if node.keywords or len(factors) != count or None in factors:
+        return None
+    return " * ".join(f for f in factors if f is not None)
+
+
+def _factor(node: ast.expr, site: Site) -> str:
+    text = site.source(node)
+    is_one = isinstance(node, ast.Name | ast.Constant | ast.Attribute | ast.Subscript | ast.Call)
+    return text if is_one else f"({text})"
 
 
 _CORES = (1, 2)  # logical cores of one launch on current devices (NKI migration guide)
@@ -259,6 +292,7 @@ HOOKS = {
     "NKI2018": Hooks(
         nodes=(ast.Call,), check=lambda call, site: _without("mode", _MODE, call, site)
     ),
+    "NKI1118": Hooks(nodes=(ast.Call,), check=_check_programs),
     "NKI2035": Hooks(nodes=(ast.Call,), check=_check),
     "NKI4003": Hooks(nodes=(ast.Call,), check=_check_cores),
     "NKI6012": Hooks(nodes=(ast.Call,), check=_check_degree),

@@ -252,13 +252,7 @@ def _rewrite_dma_copy(ctx: Context, site: CallSite) -> Value:
         if "mask" not in site.arguments:
             return Const(None, "as it is")  # already 0.2's form
         raise Cannot("NKI1276", "an operand of dma_copy is not known to be a tensor", site.node)
-    mode = site.get("oob_mode")
-    if mode is not None and ctx.index.canonical(mode) != "nisa.oob_mode.error":
-        for gather in (dst.storage.gather, src.storage.gather):
-            if isinstance(gather, Gather) and not _is_in_rows(ctx, gather):
-                text = "rows are skipped by their number alone: a slice must not reach out of one"
-                manual = {"severity": Severity.WARNING, "safety": Safety.MANUAL}
-                ctx.report(Reason.OUT_OF_BOUNDS, site.node, text, **manual)
+    _report_skipped_rows(ctx, site, dst, src)
     region = mask_region(ctx, site, dst.shape) or EVERYWHERE
     ctx.report("NKI1276", site.node, "the operands of dma_copy are slices, without a mask")
     ctx.use(src, "op")
@@ -270,6 +264,18 @@ def _rewrite_dma_copy(ctx: Context, site: CallSite) -> Value:
     ]  # an operator stays for 0.2 (NKI2003)
     _dma(ctx, dst, text, src, region, others)
     return DONE
+
+
+def _report_skipped_rows(ctx: Context, site: CallSite, *tensors: Tensor) -> None:
+    """Report rows that are skipped where parts of others may be accessed in their place."""
+    mode = site.get("oob_mode")
+    if mode is None or ctx.index.canonical(mode) == "nisa.oob_mode.error":
+        return
+    for gather in (t.storage.gather for t in tensors):
+        if isinstance(gather, Gather) and not _is_in_rows(ctx, gather):
+            text = "rows are skipped by their number alone: a slice must not reach out of one"
+            manual = {"severity": Severity.WARNING, "safety": Safety.MANUAL}
+            ctx.report(Reason.OUT_OF_BOUNDS, site.node, text, **manual)
 
 
 def _is_in_rows(ctx: Context, gather: Gather) -> bool:

@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from nki_migrate.cli.main import main
 from nki_migrate.engine.migration import migrate_source
 from nki_migrate.settings.request import Request
 
@@ -245,3 +246,39 @@ def odd(n):
     result = migrate("", kernel.replace("\n    i =", placed))
 
     assert "other = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)" in result.after
+
+
+TWO_FILES = {
+    "kernels.py": """
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(a):
+    i = nl.program_id(0)
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    nl.store(out[i * 128:i * 128 + 128, 0:64], nl.load(a[i * 128:i * 128 + 128, 0:64]))
+    return out
+""",
+    "launch.py": """
+import neuronxcc.nki.language as nl
+
+
+def run(module, a):
+    grid = nl.spmd_dim(a.shape[0] // 256, nl.nc(2))
+    return module.kernel[grid](a)
+""",
+}
+
+
+def test_a_launch_of_an_attribute_is_one_of_the_only_kernel_of_its_name(tmp_path):
+    for name, text in TWO_FILES.items():
+        (tmp_path / name).write_text(text)
+
+    main(["fix", "--isolated", "--quiet", str(tmp_path)])
+
+    launch = (tmp_path / "launch.py").read_text()
+    assert "return module.kernel(a)" in launch
+    assert "grid = (a.shape[0] // 256) * 2" in launch
+    assert "for i in range(a.shape[0] // 256 * 2):" in (tmp_path / "kernels.py").read_text()

@@ -200,6 +200,20 @@ ip, jf = nl.arange(4)[:, None], nl.arange(5)[None, :]
         np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize(
+    ("index", "expected"), [("a[at[0, 0], :, :]", TABLE[2]), ("a[at[ip, 0], 3, jf]", None)]
+)
+def test_numbers_of_another_dtype_are_copied_to_integers(index, expected, tmp_path):
+    body = f"""
+        at = nl.load(b[0:4, 0:1], dtype=nl.float32)
+        ip, jf = nl.arange(4)[:, None], nl.arange(5)[None, :]
+        nl.store(out, nl.load({index}))
+    """
+    wanted = TABLE[ROWS[:, 0], 3] if expected is None else expected
+    for result in both(tmp_path, (4, 5), body, (TABLE, ROWS)):
+        np.testing.assert_array_equal(result, wanted)
+
+
 def test_limits_of_a_dtype_are_literals(tmp_path):
     body = """
         t = nl.full((8, 16), nl.finfo(nl.bfloat16).min, dtype=nl.bfloat16, buffer=nl.sbuf)

@@ -103,6 +103,7 @@ class Context:
         self.likes: dict[str, str] = {}  # `x.shape` → the word of its shape
         self.likes_made = 0
         self.masks: dict[ast.expr, Mask] = {}  # `mask=` → what of it the call has to respect
+        self.integers: dict[ast.AST, Tensor] = {}  # access → its numbers, copied to int32
         self._atoms = 0
         self._names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
         self._names |= set(self.function.parameters)

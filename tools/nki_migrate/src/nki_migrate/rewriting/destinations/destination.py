@@ -108,10 +108,10 @@ def destination(
             ctx.report(Reason.NESTED_CALL, node, "a nested call gets a tile of its own")
         return temporary(ctx, result.hint, shape, dtype, buffer, node)
     old = _read_tile(ctx, name, target.reads)
-    if old is None and _is_number_read(ctx, name, target.reads):
-        return temporary(ctx, f"{name}_{result.hint}", shape, dtype, buffer, node)
     if old is None:
-        return allocate(ctx, name, shape, dtype, buffer, node)
+        is_number = _is_number_read(ctx, name, target.reads)
+        make, word = (temporary, f"{name}_{result.hint}") if is_number else (allocate, name)
+        return make(ctx, word, shape, dtype, buffer, node)
     if name in target.reads and in_place and _may_reuse(ctx, old, shape, dtype, buffer):
         return old
     return temporary(ctx, f"{name}_{result.hint}", shape, dtype, buffer, node)

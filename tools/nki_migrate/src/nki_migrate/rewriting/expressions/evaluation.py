@@ -157,11 +157,8 @@ _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.
 
 def _limit(ctx: Context, node: ast.Attribute) -> Value | None:
     """`nl.finfo(dtype).min` or `.max`; None for other attributes."""
-    call = node.value
-    if node.attr not in {"min", "max"} or not isinstance(call, ast.Call) or len(call.args) != 1:
-        return None
-    dtype = as_dtype(ctx, call.args[0]) if ctx.index.canonical(call.func) == "nl.finfo" else None
-    if dtype is None or (dtype.is_known and dtype.key not in _LARGEST):
+    dtype = _dtype_of_limits(ctx, node.value)
+    if node.attr not in {"min", "max"} or dtype is None:
         return None
     ctx.report(Reason.FLOAT_LIMIT, node, "`nl.finfo` is gone; its limits are literals")
     sign, nl = -1 if node.attr == "min" else 1, ctx.alias("nl")
@@ -174,6 +171,15 @@ def _limit(ctx: Context, node: ast.Attribute) -> Value | None:
         text = f"({brain} if {kind} == {nl}.bfloat16 else {text})"
     ctx.rewrites[node] = text
     return Const(sign * _LARGEST["float16"], text)
+
+
+def _dtype_of_limits(ctx: Context, node: ast.expr) -> DType | None:
+    """The dtype of `nl.finfo(dtype)`, if it may be one whose limits are known."""
+    if not isinstance(node, ast.Call) or ctx.index.canonical(node.func) != "nl.finfo":
+        return None
+    dtype = as_dtype(ctx, node.args[0]) if len(node.args) == 1 else None
+    is_other = dtype is not None and dtype.is_known and dtype.key not in _LARGEST
+    return None if is_other else dtype
 
 
 def _away_from_list(ctx: Context, node: ast.Attribute, tensor: Tensor) -> None:
@@ -225,8 +231,7 @@ def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     if ctx.index.canonical(node.value) == "nl.mgrid":
         return index_grid(ctx, node)
     base = ctx.value_of(node.value)
-    if isinstance(base, Unsupported) and base.reason is Reason.BLOCK_DIMENSIONS:
-        raise Cannot(base.reason, base.text, node)
+    _reject_mixed_blocks(base, node)
     if isinstance(base, Container) or _is_key(node.slice):
         ctx.value_of(node.slice)
         return _item(ctx, node) or Unknown(text_of(ctx, node))
@@ -240,6 +245,12 @@ def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     if not isinstance(node.slice, ast.Slice):
         ctx.value_of(node.slice)
     return Unknown(text_of(ctx, node))
+
+
+def _reject_mixed_blocks(base: Value, node: ast.AST) -> None:
+    """Part of what is a list of tiles in some branches only."""
+    if isinstance(base, Unsupported) and base.reason is Reason.BLOCK_DIMENSIONS:
+        raise Cannot(base.reason, base.text, node)
 
 
 def _item(ctx: Context, node: ast.Subscript) -> Tensor | None:

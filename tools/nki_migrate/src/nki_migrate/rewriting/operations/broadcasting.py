@@ -50,20 +50,23 @@ def _observed_form(
     if all(alike):
         ctx.basis.append(f"{ctx.witness}: {_sizes(a)} is {_sizes(b)}")
         return "same"
-    seen = [[s.value == 1 or seen_one(ctx, s.poly) for s in t.shape or ()] for t in (a, b)]
+    seen = [_seen_ones(ctx, t) for t in (a, b)]
     if form := _one_sided(alike, seen):
         _guard_ones(ctx, a if form.endswith("left") else b, form)
         return form
     if form := _two_sided(ones):
         return form
-    repeats = [s or x or y for s, x, y in zip(alike, *seen, strict=True)]
-    if all(repeats) and not all(alike):
+    if all(map(any, zip(alike, *seen, strict=True))):
         return "spread"
     if ones[0] != ones[1]:
         text = f"tiles of shapes {_sizes(a)} and {_sizes(b)} broadcast in a way no instruction has"
         raise Cannot(Reason.FREE_BROADCAST, text, node)
     _assume_same(ctx, a, b, node)
     return "same"
+
+
+def _seen_ones(ctx: Context, tile: Tensor) -> list[bool]:
+    return [s.value == 1 or seen_one(ctx, s.poly) for s in tile.shape or ()]
 
 
 def _are_ones(shape: Sequence[Sym]) -> list[bool]:
@@ -90,8 +93,10 @@ def _two_sided(ones: list[list[bool]]) -> str | None:
     return None
 
 
-def spread(ctx: Context, node: ast.AST, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+def spread(ctx: Context, node: ast.AST, a: Tensor, b: Tensor, form: str) -> tuple[Tensor, Tensor]:
     """Both tiles, repeated along the axes where they have one element and the other has more."""
+    if form == "same":
+        return a, b
     shape = spread_shape(ctx, a, b)
     return broadcast_to(ctx, node, a, shape), broadcast_to(ctx, node, b, shape)
 
@@ -160,11 +165,8 @@ def broadcast_to(
     same = [ctx.facts.same(a.poly, b.poly) for a, b in pairs]
     if all(same):
         return tile
-    alike = [s or seen_same(ctx, a.poly, b.poly) for s, (a, b) in zip(same, pairs, strict=True)]
     if not same[0] and _is_row(ctx, tile.shape[0]):
         tile = broadcast_partitions(ctx, node, tile, (shape[0], *tile.shape[1:]))
-        if all(alike[1:]):
-            return tile
     return _free_broadcast(ctx, node, tile, shape)
 
 
@@ -181,6 +183,8 @@ def _is_row(ctx: Context, partitions: Sym) -> bool:
 def _free_broadcast(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...]) -> Tensor:
     """A view with step 0 along the free axes of size one."""
     dims, repeated = storage_dims(tile), _repeated(ctx, node, tile, shape)
+    if not repeated:
+        return tile
     if dims is None or tile.storage.shape is None:
         raise Cannot(Reason.FREE_BROADCAST, "a broadcast of a tile of unknown shape", node)
     if tile.storage.valid:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -30,7 +30,7 @@ from nki_migrate.rewriting.destinations.destination import (
 from nki_migrate.rewriting.destinations.regions import mask_region, valid_region
 from nki_migrate.rewriting.inference.promotion import met, one_of_two
 from nki_migrate.rewriting.operations.operands import NUMPY_OPERATORS, operator_text
-from nki_migrate.rewriting.operations.operators import to_float32, two_tiles
+from nki_migrate.rewriting.operations.operators import role_of, to_float32, two_tiles
 from nki_migrate.rewriting.views.tensors import hint_of, own_dtype, rank_of, tile_of
 
 Shape = tuple[Sym, ...] | str
@@ -85,12 +85,17 @@ def axes_of(ctx: Context, axis: ast.expr | None, data: Tensor, node: ast.AST) ->
     value = ctx.value_of(axis)
     items = value.items if isinstance(value, Seq) else (value,)
     numbers = [as_number(ctx, v) for v in items]
-    if len(numbers) == 1 and numbers[0] is not None and rank_of(data) == 2:
-        return {1 if numbers[0].value is None else numbers[0].value % 2}  # 0.1 reduces no other
-    if any(n is None or n.value is None for n in numbers):
-        raise Cannot(Reason.REDUCTION, "a reduction axis that is not a literal", node)
     rank = rank_of(data)
-    return {n.value % rank for n in numbers if n is not None and n.value is not None}
+    known = {n.value % rank for n in numbers if n is not None and n.value is not None}
+    if _is_one_unknown(numbers) and rank == 2:
+        return {1}  # 0.1 reduces no other
+    if len(known) < len(numbers):
+        raise Cannot(Reason.REDUCTION, "a reduction axis that is not a literal", node)
+    return known
+
+
+def _is_one_unknown(numbers: Sequence[Sym | None]) -> bool:
+    return len(numbers) == 1 and numbers[0] is not None and numbers[0].value is None
 
 
 def _reduce(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Shape:
@@ -122,21 +127,32 @@ def _bounds(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Shape:
 
 def _gathered(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Shape:
     """Of `nisa.local_gather`: as the result is annotated, or one column per index and element."""
-    statement = ctx.index.parent(site.node)
-    if isinstance(statement, ast.AnnAssign) and isinstance(statement.annotation, ast.Subscript):
-        sizes = ctx.value_of(statement.annotation.slice)
-        numbers = [as_number(ctx, v) for v in sizes.items] if isinstance(sizes, Seq) else [None]
-        if known := [n for n in numbers if n is not None and n.value is not None]:
-            return tuple(known)
-    count, each = (site.get(n) for n in ("num_valid_indices", "num_elem_per_idx"))
-    numbers = [_ONE if n is None else as_number(ctx, ctx.value_of(n)) for n in (count, each)]
-    if count is None:
-        index = tiles["index"]
-        numbers[0] = flat_size(index) * Sym.number(GPSIMD_PARTITIONS)
-    known = [n for n in numbers if n is not None]
-    if len(known) < len(numbers):
-        raise Cannot(Reason.RESULT_SHAPE, "how many elements are gathered is not known", site.node)
-    return (_partitions(tiles["src_buffer"]), *known)
+    if sizes := _annotated_sizes(ctx, site.node):
+        return sizes
+    count, each = site.get("num_valid_indices"), site.get("num_elem_per_idx")
+    every = flat_size(tiles["index"]) * Sym.number(GPSIMD_PARTITIONS)
+    numbers = (_number_or(ctx, count, every), _number_or(ctx, each, _ONE))
+    return (_partitions(tiles["src_buffer"]), *numbers)
+
+
+def _number_or(ctx: Context, node: ast.expr | None, default: Sym) -> Sym:
+    number = default if node is None else as_number(ctx, ctx.value_of(node))
+    if number is None:
+        text = "how many elements are gathered is not known"
+        raise Cannot(Reason.RESULT_SHAPE, text, node)
+    return number
+
+
+def _annotated_sizes(ctx: Context, node: ast.AST) -> tuple[Sym, ...]:
+    """The sizes of `t: tensor[128, 16] = …`; none where they are not known."""
+    statement = ctx.index.parent(node)
+    if not isinstance(statement, ast.AnnAssign):
+        return ()
+    if not isinstance(statement.annotation, ast.Subscript):
+        return ()
+    sizes = ctx.value_of(statement.annotation.slice)
+    numbers = [as_number(ctx, v) for v in sizes.items] if isinstance(sizes, Seq) else []
+    return tuple(n for n in numbers if n is not None)
 
 
 INSTRUCTIONS: dict[str, Instruction] = {
@@ -204,11 +220,18 @@ def instruction(ctx: Context, site: CallSite) -> Tensor:
     region = region or valid_region(ctx, *tiles.values())
     dtypes = [own_dtype(ctx, t) for t in tiles.values()]
     guess = one_of_two(ctx, *dtypes[:2]) if how.promotes and len(dtypes) > 1 else None
-    hint = hint_of(first, name.removeprefix("tensor_"))
+    hint = hint_of(first, _role(ctx, site, name, of_two=len(tiles) > 1))
     result = replace(result, dtype=dtype, guess=guess, hint=hint)
     dst = destination(ctx, result, shape, in_place=how.in_place, computes=region.is_everywhere)
     emit(ctx, name, dst, kept, region, reduces=how.reduces)
     return dst
+
+
+def _role(ctx: Context, site: CallSite, name: str, *, of_two: bool) -> str:
+    """What a result is called: by the operator, or by the instruction."""
+    node = site.get("op") or site.get("op0")
+    _, _, op = (ctx.index.canonical(node) or "").partition(".")
+    return role_of(NUMPY_OPERATORS.get(op, op), of_two=of_two) or name.removeprefix("tensor_")
 
 
 def _of_isa(ctx: Context, text: str) -> str:

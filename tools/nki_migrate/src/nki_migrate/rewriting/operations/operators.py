@@ -52,6 +52,23 @@ OPERATORS: dict[type[ast.AST], str] = {
 }  # fmt: skip
 
 
+_COMPARED = {name: f"is_{name}" for name in OPERATORS.values() if name.startswith(("l", "g", "e"))}
+_OF_TWO = {
+    "add": "sum", "subtract": "difference", "multiply": "product", "maximum": "larger",
+    "minimum": "smaller", "logical_and": "both", "logical_or": "either", "not_equal": "differs",
+} | _COMPARED  # fmt: skip
+_OF_NUMBER = _OF_TWO | {
+    "add": "shifted", "subtract": "shifted", "multiply": "scaled", "maximum": "clamped",
+    "minimum": "clamped",
+}  # fmt: skip
+"""What the result of an operation is called: of two tiles, and of a tile and a number."""
+
+
+def role_of(op: str, *, of_two: bool) -> str:
+    """A noun for the result of an operation."""
+    return (_OF_TWO if of_two else _OF_NUMBER).get(op, op)
+
+
 def binary_operator(
     ctx: Context, node: ast.BinOp, left: Value, right: Value, target: Target = NOWHERE
 ) -> Tensor:
@@ -188,10 +205,8 @@ def two_tiles(ctx: Context, op: str, a: Tensor, b: Tensor, result: Result) -> Te
         form = "same" if kind == "row" else f"column {side}"
     if op == "divide":
         b, op = _reciprocal(ctx, b, result), "multiply"
-    if form == "spread":
-        a, b = spread(ctx, result.node, a, b)
     if form in {"same", "spread"}:
-        return _tensor_tensor(ctx, op, a, b, result)
+        return _tensor_tensor(ctx, op, *spread(ctx, result.node, a, b, form), result)
     ctx.report(Reason.COLUMN_OPERAND, result.node, f"`{op}` with a (P, 1) tile is tensor_scalar")
     swapped = form == "column left"
     tile, column = (b, a) if swapped else (a, b)
@@ -208,7 +223,9 @@ def _tensor_tensor(ctx: Context, op: str, a: Tensor, b: Tensor, result: Result) 
     if a.buffer == b.buffer == "psum":  # at most one operand in PSUM (trap T9)
         b = copied(ctx, result.node, b, region)
     operands = [("data1", a), ("data2", b), ("op", f"{ctx.alias('nl')}.{op}")]
-    result = replace(result, region=region, hint=hint_of(a, op))
+    role = role_of(op, of_two=True)
+    named = b if a.storage.name.endswith(f"_{role}") else a
+    result = replace(result, region=region, hint=hint_of(named, role))
     return _computed(ctx, "tensor_tensor", a, operands, result)
 
 
@@ -219,7 +236,7 @@ def _with_operand(
     operands = [("data", tile), ("op0", f"{ctx.alias('nl')}.{op}"), ("operand0", operand)]
     if swapped and op not in _COMMUTATIVE:
         operands.append(("reverse0", "True"))
-    result = replace(result, hint=hint_of(tile, op))
+    result = replace(result, hint=hint_of(tile, role_of(op, of_two=False)))
     return _computed(ctx, "tensor_scalar", tile, operands, result)
 
 

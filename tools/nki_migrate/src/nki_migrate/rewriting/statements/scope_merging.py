@@ -122,15 +122,19 @@ def join_branches(ctx: Context, then: Scope, otherwise: Scope) -> None:
     ctx.scope.held = held
     for name, value in then.values.items():
         other = ctx.scope.values.get(name)
-        if other is value or _same(value, other):
-            continue
-        tiles = isinstance(value, Tensor) and isinstance(other, Tensor)
-        if tiles and _alike(ctx, value, other):
-            _merge(ctx, name, value, other)
-        elif tiles and _both_lists(value, other):
-            _merge_lists(ctx, name, value, other)
-        else:
-            _forget(ctx, name, value)
+        if other is not value and not _same(value, other):
+            _join(ctx, name, value, other or value)
+
+
+def _join(ctx: Context, name: str, value: Value, other: Value) -> None:
+    """What a name is that two branches bind; where only one does, a read finds its value."""
+    tiles = isinstance(value, Tensor) and isinstance(other, Tensor)
+    if tiles and _alike(ctx, value, other):
+        _merge(ctx, name, value, other)
+    elif tiles and _both_lists(value, other):
+        _merge_lists(ctx, name, value, other)
+    else:
+        _forget(ctx, name, value)
 
 
 def _merge_lists(ctx: Context, name: str, a: Tensor, b: Tensor) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import DeviceSlice, Dim, Index, Slice, Storage, Sym, Tensor, Value
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.destinations.destination import emit, temporary
+from nki_migrate.rewriting.destinations.regions import valid_region
 from nki_migrate.rewriting.views.index_tensors import axis_extent, dim_of
 from nki_migrate.rewriting.views.slices import number_of, slice_of
-from nki_migrate.rewriting.views.tensors import Gather, Shift, own_dtype
+from nki_migrate.rewriting.views.tensors import Gather, Shift, hint_of, own_dtype
 
 Indices = Sequence[Value | ast.Slice]
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
@@ -21,23 +24,31 @@ def gathered(ctx: Context, base: Tensor, values: Indices, node: ast.AST) -> Tens
     """The rows that a tile picks, as a tensor of its own; None for other accesses."""
     at = _picking(values)
     rows = values[at] if at is not None else None
-    if at is None or not isinstance(rows, Tensor) or not _is_column(rows):
+    if at is None or not isinstance(rows, Tensor) or not _picks_rows(base, values, rows):
         return None
-    if base.shape is None or base.dims is not None or base.buffer != "hbm":
-        return None
-    if len(values) != len(base.shape) or _is_offset(rows, [v for v in values if v is not rows]):
-        return None
-    _require_integers(rows, node)
-    before = [number_of(ctx, v) for v in values[:at]]
-    numbers = [n for n in before if n is not None]
-    if len(numbers) < at:
-        raise Cannot(Reason.GATHER, "rows picked by a tile behind an axis of others", node)
+    numbers = _numbers_before(ctx, values[:at], node)
     shape, dims = _others(ctx, base, rows, values[at + 1 :], node)
     ctx.report(Reason.GATHER, node, "rows picked by a tile of numbers are a vector offset")
     if rows.dims is not None:
         ctx.report(Reason.INDEX_COLUMN, node, "the column of numbers is a slice of their tile")
-    dims = (*map(Dim, numbers), *dims)
+    dims, rows = (*numbers, *dims), _as_integers(ctx, rows, node)
     return _chosen(ctx, base, "rows", shape, Gather(base, rows, dims, shape, at))
+
+
+def _picks_rows(base: Tensor, values: Indices, rows: Tensor) -> bool:
+    """Whether a column of numbers picks rows of a whole tensor in HBM."""
+    is_whole = base.dims is None and base.buffer == "hbm" and base.shape is not None
+    if not is_whole or not _is_column(rows) or len(values) != len(base.shape or ()):
+        return False
+    return not _is_offset(rows, [v for v in values if v is not rows])
+
+
+def _numbers_before(ctx: Context, values: Indices, node: ast.AST) -> list[Dim]:
+    """The dimensions in front of the picked one, where each is indexed by a number."""
+    numbers = [number_of(ctx, v) for v in values]
+    if None in numbers:
+        raise Cannot(Reason.GATHER, "rows picked by a tile behind an axis of others", node)
+    return [Dim(n) for n in numbers if n is not None]
 
 
 def offset_view(ctx: Context, values: Indices, at: int, view: Tensor, node: ast.AST) -> Tensor:
@@ -52,7 +63,7 @@ def offset_view(ctx: Context, values: Indices, at: int, view: Tensor, node: ast.
         raise Cannot(Reason.DYNAMIC_INDEX, "a number in a tile picks part of a tensor", node)
     if number.buffer != "sbuf" or number.shape is None or {s.value for s in number.shape} != {1}:
         raise Cannot(Reason.DYNAMIC_INDEX, "the number is not known to be one in SBUF", node)
-    _require_integers(number, node)
+    number = _as_integers(ctx, number, node)
     ctx.report(Reason.DYNAMIC_INDEX, node, "a number on the device is a scalar offset")
     return _chosen(ctx, view, "part", view.shape, Shift(view, number, at))
 
@@ -89,10 +100,19 @@ def _picking(values: Indices) -> int | None:
     return next((k for k, v in enumerate(values) if isinstance(v, Tensor)), None)
 
 
-def _require_integers(numbers: Tensor, node: ast.AST) -> None:
+def _as_integers(ctx: Context, numbers: Tensor, node: ast.AST) -> Tensor:
+    """The numbers as the access takes them: 0.1 took numbers of every dtype."""
     dtype = numbers.dtype
-    if dtype is not None and dtype.is_known and dtype.key not in _INDEX_DTYPES:
-        raise Cannot(Reason.GATHER, f"rows picked by numbers of `{dtype.text}`", node)
+    known = {dtype.key} if dtype is not None and dtype.is_known else set()
+    found = known or {*ctx.seen_dtypes.get(own_dtype(ctx, numbers).key, {}).values()}
+    if found <= _INDEX_DTYPES or numbers.shape is None:
+        return numbers
+    if node not in ctx.integers:
+        kind = DType(f"{ctx.alias('nl')}.int32", "int32")
+        name = hint_of(numbers, "int32")
+        whole = ctx.integers[node] = temporary(ctx, name, numbers.shape, kind, "sbuf", node)
+        emit(ctx, "tensor_copy", whole, [("src", numbers)], valid_region(ctx, numbers))
+    return ctx.integers[node]
 
 
 def _is_number(tile: Tensor) -> bool:

@@ -56,8 +56,9 @@ def rank_of(tensor: Tensor) -> int:
 
 
 def hint_of(tensor: Tensor, word: str) -> str:
-    """A name for what is made of a tensor: after the whole tensor, if it is one."""
-    return f"{tensor.storage.name}_{word}" if tensor.dims is None else word
+    """A name for what is made of a tensor, or of a part of one: after the tensor."""
+    name = tensor.storage.name
+    return f"{name}_{word}" if tensor.dims is None or name.isidentifier() else word
 
 
 _SHORT_DTYPES = {"bf16": "bfloat16", "fp16": "float16", "f16": "float16", "f32": "float32"}
