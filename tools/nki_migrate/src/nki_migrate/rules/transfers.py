@@ -17,6 +17,7 @@ from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_
 from nki_migrate.rewriting.destinations.destination import (
     Result,
     check_partitions,
+    check_start,
     destination,
     emit,
     is_widened,
@@ -162,6 +163,7 @@ def _dma(
     limits = cut(source, region.limits, region.rank)
     for tile, parts in ((dst, cut(dst, region.limits, region.rank)), (source, limits)):
         check_partitions(parts.get(0) if tile.buffer != "hbm" else None)
+        check_start(ctx, tile)
     arguments = [("dst", text), ("src", spell(ctx, source, limits)), *others]
     ctx.emit_call("dma_copy", arguments, region.guards)
     note_write(ctx, dst, region.limits, "other")

@@ -21,7 +21,7 @@ from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
 from nki_migrate.rewriting.destinations.regions import cut, mask_region
-from nki_migrate.rewriting.inference.observations import guard, seen_same
+from nki_migrate.rewriting.inference.observations import guard, seen_maximum, seen_same
 from nki_migrate.rewriting.inference.observed_dtypes import is_seen_float32, require_floating
 from nki_migrate.rewriting.inference.promotion import Guess, float32
 from nki_migrate.rewriting.views.masks import EVERYWHERE, Region
@@ -320,6 +320,18 @@ def starts_legally(start: Sym, size: Sym) -> bool:
         return start.value == 0
     step = next((n for n in (QUADRANT, 2 * QUADRANT) if size.value <= n), PARTITIONS)
     return start.value % step == 0
+
+
+def check_start(ctx: Context, tensor: Tensor) -> None:
+    """Raise Cannot where a run had a view on chip begin at a partition that it may not begin at."""
+    blocks = tensor.storage.blocks
+    if tensor.buffer == "hbm" or tensor.dims is None or len(tensor.dims) <= blocks:
+        return
+    start = tensor.dims[blocks].offset
+    largest = start.value if start.value is not None else seen_maximum(ctx, start.poly)
+    if largest is not None and largest % QUADRANT:
+        text = f"`{tensor.storage.name}` from partition `{start.text}` on: start at 0, 32, 64 or 96"
+        raise Cannot(Reason.PERMUTED_AXES, text)
 
 
 def check_partitions(part: Part | None) -> None:

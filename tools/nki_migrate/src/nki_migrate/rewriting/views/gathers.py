@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from neuroncore.targets import QUADRANT
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import DeviceSlice, Dim, Index, Slice, Storage, Sym, Tensor, Value
 from nki_migrate.rewriting.context.context import Context
@@ -63,9 +64,18 @@ def offset_view(ctx: Context, values: Indices, at: int, view: Tensor, node: ast.
         raise Cannot(Reason.DYNAMIC_INDEX, "a number in a tile picks part of a tensor", node)
     if number.buffer != "sbuf" or number.shape is None or {s.value for s in number.shape} != {1}:
         raise Cannot(Reason.DYNAMIC_INDEX, "the number is not known to be one in SBUF", node)
-    number = _as_integers(ctx, number, node)
+    number = _as_integers(ctx, _in_first_partition(number, node), node)
     ctx.report(Reason.DYNAMIC_INDEX, node, "a number on the device is a scalar offset")
     return _chosen(ctx, view, "part", view.shape, Shift(view, number, at))
+
+
+def _in_first_partition(number: Tensor, node: ast.AST) -> Tensor:
+    """The number; Cannot where it may be in a partition that no instruction reads it from."""
+    start = number.dims[0].offset if number.dims else _ZERO
+    if start.value is None or start.value % QUADRANT:
+        text = f"a number in partition `{start.text}`: copy it to partition 0"
+        raise Cannot(Reason.DYNAMIC_INDEX, text, node)
+    return number
 
 
 def device_number(base: Tensor, values: Indices) -> int | None:
