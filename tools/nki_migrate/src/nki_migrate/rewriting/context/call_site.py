@@ -56,10 +56,14 @@ def _no_counterpart(canonical: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """Functions of layers above the context: `evaluate(ctx, node)`, `rewrite_body(ctx, body)`."""
+    """Functions of layers above the context.
+
+    `evaluate(ctx, node)`, `rewrite_body(ctx, body)`, and `to_int32(ctx, node, tile)`.
+    """
 
     evaluate: Callable[..., Value]
     rewrite_body: Callable[..., None]
+    to_int32: Callable[..., Tensor]
 
 
 # `nl` functions by position (stubs of SDK 2.26); `nisa` functions are in neuroncore.surface.

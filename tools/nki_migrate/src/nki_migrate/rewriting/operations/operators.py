@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nki_migrate.facts.dtypes import FLOAT32
+from nki_migrate.facts.dtypes import FLOAT32, DType
 from nki_migrate.facts.values import Const, Parameter, Sym, Tensor, Value
 from nki_migrate.rewriting.context.call_site import NOWHERE, Target
 from nki_migrate.rewriting.context.context import Context
@@ -265,6 +265,12 @@ def copy_into(ctx: Context, source: Tensor, result: Result) -> Tensor:
 def copied(ctx: Context, node: ast.AST, source: Tensor, region: Region | None = None) -> Tensor:
     """A copy in SBUF under a name of its own."""
     return copy_into(ctx, source, Result(node, dtype=own_dtype(ctx, source), region=region))
+
+
+def to_int32(ctx: Context, node: ast.AST, numbers: Tensor) -> Tensor:
+    """Numbers as indices: DMA takes integers."""
+    kind = DType(f"{ctx.alias('nl')}.int32", "int32")
+    return copy_into(ctx, numbers, Result(node, dtype=kind, hint="int32"))
 
 
 def to_float32(ctx: Context, node: ast.AST, column: Tensor) -> Tensor:

@@ -6,15 +6,12 @@ import ast
 from collections.abc import Sequence
 
 from neuroncore.targets import QUADRANT
-from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import DeviceSlice, Dim, Index, Slice, Storage, Sym, Tensor, Value
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
-from nki_migrate.rewriting.destinations.destination import emit, temporary
-from nki_migrate.rewriting.destinations.regions import valid_region
 from nki_migrate.rewriting.views.index_tensors import axis_extent, dim_of
 from nki_migrate.rewriting.views.slices import number_of, slice_of
-from nki_migrate.rewriting.views.tensors import Gather, Shift, hint_of, own_dtype
+from nki_migrate.rewriting.views.tensors import Gather, Shift, own_dtype
 
 Indices = Sequence[Value | ast.Slice]
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
@@ -118,10 +115,7 @@ def _as_integers(ctx: Context, numbers: Tensor, node: ast.AST) -> Tensor:
     if found <= _INDEX_DTYPES or numbers.shape is None:
         return numbers
     if node not in ctx.integers:
-        kind = DType(f"{ctx.alias('nl')}.int32", "int32")
-        name = hint_of(numbers, "int32")
-        whole = ctx.integers[node] = temporary(ctx, name, numbers.shape, kind, "sbuf", node)
-        emit(ctx, "tensor_copy", whole, [("src", numbers)], valid_region(ctx, numbers))
+        ctx.integers[node] = ctx.handlers.to_int32(ctx, node, numbers)
     return ctx.integers[node]
 
 
