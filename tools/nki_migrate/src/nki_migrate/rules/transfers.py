@@ -32,8 +32,9 @@ from nki_migrate.rewriting.functions.covering_grid import note_cover
 from nki_migrate.rewriting.inference.observations import guard, seen_same
 from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rewriting.views.gathers import Gather
 from nki_migrate.rewriting.views.masks import EVERYWHERE, Region
-from nki_migrate.rewriting.views.tensors import Gather, as_tensor, own_dtype, rank_of, tile_of
+from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype, rank_of, tile_of
 from nki_migrate.rewriting.views.view_text import spell
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.tiles import base_of

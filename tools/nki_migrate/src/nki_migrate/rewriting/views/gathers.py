@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from neuroncore.targets import QUADRANT
 from nki_migrate.facts.values import DeviceSlice, Dim, Index, Slice, Storage, Sym, Tensor, Value
@@ -11,11 +12,34 @@ from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.views.index_tensors import axis_extent, dim_of
 from nki_migrate.rewriting.views.slices import number_of, slice_of
-from nki_migrate.rewriting.views.tensors import Gather, Shift, own_dtype
+from nki_migrate.rewriting.views.tensors import own_dtype
 
 Indices = Sequence[Value | ast.Slice]
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
 _INDEX_DTYPES = {"int32", "uint32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """The parts of a gather: the whole tensor, the (P, 1) numbers, all axes.
+
+    `at`: the dimension that the numbers index; single numbers index those in front of it.
+    """
+
+    base: Tensor
+    rows: Tensor
+    dims: tuple[Dim, ...]
+    shape: tuple[Sym, ...]
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A view at an offset that is known on the device: `number` indices of dimension `at`."""
+
+    view: Tensor
+    number: Tensor
+    at: int
 
 
 def gathered(ctx: Context, base: Tensor, values: Indices, node: ast.AST) -> Tensor | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
@@ -117,29 +116,6 @@ def view_of(base: Tensor, new: tuple[Dim, ...], shape: tuple[Sym, ...]) -> Tenso
                 terms[a] = terms[a] + scaled if a in terms else scaled
         dims.append(Dim(offset, tuple(sorted(terms.items()))))
     return Tensor(base.storage, shape, tuple(dims))
-
-
-@dataclass(frozen=True, slots=True)
-class Gather:
-    """The parts of a gather: the whole tensor, the (P, 1) numbers, all axes.
-
-    `at`: the dimension that the numbers index; single numbers index those in front of it.
-    """
-
-    base: Tensor
-    rows: Tensor
-    dims: tuple[Dim, ...]
-    shape: tuple[Sym, ...]
-    at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """A view at an offset that is known on the device: `number` indices of dimension `at`."""
-
-    view: Tensor
-    number: Tensor
-    at: int
 
 
 def storage_dims(tensor: Tensor) -> tuple[Dim, ...] | None:

@@ -20,7 +20,8 @@ from nki_migrate.facts.values import (
 )
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
-from nki_migrate.rewriting.views.tensors import Gather, Shift, home, storage_dims
+from nki_migrate.rewriting.views.gathers import Gather, Shift
+from nki_migrate.rewriting.views.tensors import home, storage_dims
 
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
 Limits = Mapping[int, Part]  # result axis → which elements of it
