@@ -138,7 +138,7 @@ def _join(ctx: Context, name: str, value: Value, other: Value) -> None:
 
 
 def _merge_lists(ctx: Context, name: str, a: Tensor, b: Tensor) -> None:
-    """One of two lists of tiles; sizes in which they differ are those of what the name has."""
+    """One of two lists of tiles; sizes in which they differ are read from the name."""
     _merge(ctx, name, a, b)
     merged = ctx.scope.values[name]
     assert isinstance(merged, Tensor)
