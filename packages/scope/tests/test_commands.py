@@ -33,6 +33,18 @@ def test_a_command_writes_its_kernels_and_its_explanation(name, tmp_path, data_o
     assert title in [name for name, _ in document["texts"]] or not document["texts"]
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_page_that_cannot_be_written_is_a_mistake_in_the_options(name, tmp_path):
+    words, _, _ = COMMANDS[name]
+    (tmp_path / "mlp.py").write_text(MLP)
+    program = str(Path(sys.executable).parent / words[0])
+    done = subprocess.run((program, *words[1:], "--report", "none/page.html"), cwd=tmp_path,
+                          capture_output=True, text=True)  # fmt: skip
+
+    assert done.returncode == 2
+    assert f"{words[0]}: --report none/page.html: no such folder none" in done.stderr
+
+
 def test_a_search_shows_its_curve_and_the_gain_of_each_step(tmp_path, data_of, browser):
     document, _ = data_of(tuned(tmp_path))
     (schedule,) = document["schedules"]

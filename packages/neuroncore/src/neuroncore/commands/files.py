@@ -17,6 +17,10 @@ from neuroncore.errors import LaunchError
 class OutputError(LaunchError):
     """A file that an option names cannot be written: a mistake in the options, exit code 2."""
 
+    def __init__(self, what: str, *, expected: str | None = None) -> None:
+        super().__init__(what, expected=expected)
+        self.place = None  # of the command line, not of a program
+
 
 @contextmanager
 def naming_output(option: str, file: Path) -> Iterator[None]:
@@ -24,9 +28,8 @@ def naming_output(option: str, file: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as reason:  # RuntimeError: a link that leads to itself
-        error = OutputError(f"{option} {file}: {getattr(reason, 'strerror', None) or reason}")
-        error.place = None
-        raise error from None
+        what = getattr(reason, "strerror", None) or reason
+        raise OutputError(f"{option} {file}: {what}") from None
 
 
 def write_whole(file: Path, write: Callable[[Path], object]) -> None:
@@ -86,13 +89,13 @@ def write_output(program: str, option: str, file: Path, text: str) -> None:
 
 
 def check_writable(file: Path, option: str) -> None:
-    """Whether `option` may write or replace a file. Raises LaunchError."""
+    """Whether `option` may write or replace a file. Raises OutputError."""
     if not file.parent.is_dir():
-        raise LaunchError(f"{option} {file}: no such folder {file.parent}")
+        raise OutputError(f"{option} {file}: no such folder {file.parent}")
     if file.is_dir():
-        raise LaunchError(f"{option} {file}: this is a folder", expected="a file to write")
+        raise OutputError(f"{option} {file}: this is a folder", expected="a file to write")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise LaunchError(f"{option} {file}: it may not be written")
+        raise OutputError(f"{option} {file}: it may not be written")
 
 
 def check_output(file: Path, option: str, mark: str, force: bool, tool: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from neuroncore.commands.files import check_writable
+from neuroncore.commands.files import check_writable, naming_output
 from neuroncore.errors import LaunchError
 
 GROUP = "nki_runtime.reporters"
@@ -65,16 +65,11 @@ def installed_reporter(command: str, file: Path) -> Reporter | None:
     return next((point.load()(command, file) for point in entry_points(group=GROUP)), None)
 
 
-def finish_report(reporter: Reporter) -> bool:
-    """Write the page and name it on stderr; whether that failed."""
-    named = f"{reporter.command}: --report"
-    try:
+def finish_report(reporter: Reporter) -> None:
+    """Write the page and name it on stderr. Raises OutputError."""
+    with naming_output("--report", reporter.file):
         contents = reporter.write()
-    except OSError as reason:
-        sys.stderr.write(f"{named} {reporter.file}: {reason.strerror}\n")
-        return True
-    sys.stderr.write(f"{named} wrote {reporter.file} ({contents})\n")
-    return False
+    sys.stderr.write(f"{reporter.command}: --report wrote {reporter.file} ({contents})\n")
 
 
 def write_report(
@@ -82,12 +77,11 @@ def write_report(
 ) -> None:
     """Write the page that `--report` names, if it does, of the results by kind of `results(*of)`.
 
-    Raises LaunchError where the reporter or the file is missing, or the file cannot be written.
+    Raises LaunchError where the reporter is missing, OutputError for a file that cannot be written.
     """
     if file is None:
         return
     reporter = make_reporter(command, file)
     for kind, value in results(*of).items():
         reporter.add(kind, value)
-    if finish_report(reporter):
-        raise LaunchError(f"--report {file}: not written", expected="a file to write")
+    finish_report(reporter)

@@ -283,15 +283,11 @@ class _Watching:
         if self.role is not None:
             self.role.finish()
         differs = self.profiler is not None and self.profiler.finish()
-        return self._write_page() or is_short or has_findings or differs
-
-    def _write_page(self) -> bool:
-        """Write the page of --report; whether that failed."""
-        if self.reporter is None:
-            return False
-        if self.checker is not None:
-            self.reporter.add("findings", self.checker.findings)
-        return finish_report(self.reporter)
+        if self.reporter is not None:
+            if self.checker is not None:
+                self.reporter.add("findings", self.checker.findings)
+            finish_report(self.reporter)
+        return is_short or has_findings or differs
 
 
 def _compare(parser: argparse.ArgumentParser, given: argparse.Namespace, program: Program) -> int:
