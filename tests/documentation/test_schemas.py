@@ -121,10 +121,10 @@ COMMANDS = {
         "tokenplan-sweep.json", "tokenplan", "sweep", "tiles.py:exponentials", "--set",
         "rows=16,48,64", "--store", "tiles.db",
     ),
-    "nki-scope compare": (
-        "scope-output.json", "nki-scope", "compare", "page.html", "page.html", "-o", "c.html",
-    ),
     "nki-scope show": ("scope-page.json", "nki-scope", "show", "page.html"),
+    "nki-scope compare": (
+        "scope-compare.json", "nki-scope", "compare", "page.html", "page.html",
+    ),
     "nkigen": ("nkigen.json", "nkigen_lite", "doubling.py:double", "--spec", "f32[8,8]"),
 }  # fmt: skip
 

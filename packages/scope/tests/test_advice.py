@@ -47,10 +47,14 @@ def test_small_transfers_gain_their_fixed_costs(page_of, data_of):
 
 def test_the_largest_gain_comes_first_and_no_gain_exceeds_the_total(page_of, data_of):
     found = advice(page_of, data_of, 128)
-    gains = [entry["gainNs"] for entry in found]
+    causes, lines = (
+        [entry["gainNs"] for entry in found if (entry["nextNs"] is None) == is_line]
+        for is_line in (False, True)
+    )
 
-    assert gains == sorted(gains, reverse=True)
-    assert gains[0] > 0
+    assert [entry["gainNs"] for entry in found] == causes + lines
+    assert causes == sorted(causes, reverse=True) and lines == sorted(lines, reverse=True)
+    assert causes[0] > 0
     assert sum(entry["nextNs"] or 0 for entry in found if (entry["nextNs"] or 0) > 0) > 0
 
 

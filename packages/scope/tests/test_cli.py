@@ -70,12 +70,20 @@ def test_an_svg_has_the_text_of_its_view(browser, copied, view):
     assert any(VIEWS[view] in text for text in texts if text)
 
 
-def test_an_svg_of_an_unknown_view_is_rejected(browser, copied, tmp_path, capsys):
-    file = tmp_path / "x.svg"
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_picture_of_an_unknown_view_is_rejected(browser, copied, tmp_path, capsys, kind):
+    file = tmp_path / f"x.{kind}"
 
-    assert main(["svg", str(copied), "Nothing", "-o", str(file)]) == 1
-    assert "no view Nothing" in capsys.readouterr().err
+    assert main([kind, str(copied), "Memroy", "-o", str(file)]) == 1
+    said = capsys.readouterr().err
+    assert "no view 'Memroy'; did you mean 'Memory'?" in said
+    assert "Timeline or Source or Memory" in said
     assert not file.exists()
+
+
+def test_a_view_is_named_in_any_case(browser, copied, tmp_path):
+    assert main(["png", str(copied), "what IF", "-o", str(tmp_path / "x.png")]) == 0
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_show_prints_the_times_and_advice_of_a_page(copied, data_of, capsys):

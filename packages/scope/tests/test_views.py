@@ -100,6 +100,43 @@ def test_byte_axes_have_steps_of_powers_of_two(browser, page_of):
     assert not [text for text in drawn if ".5" in text or (".0" not in text and "KiB" in text)]
 
 
+HOLES = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def holes(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    low = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    middle = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    high = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.memset(dst=low, value=1.0, engine=nisa.vector_engine)
+    nisa.memset(dst=middle, value=2.0, engine=nisa.vector_engine)
+    nisa.tensor_tensor(dst=high, data1=low, data2=middle, op=nl.add)
+    nisa.tensor_tensor(dst=low, data1=low, data2=high, op=nl.multiply)
+    nisa.dma_copy(dst=out, src=low)
+    return out
+"""
+
+
+def test_memory_that_is_free_between_buffers_is_shown_at_each_moment(browser, page_of):
+    browser.open(page_of(HOLES, "holes", np.ones((128, 512), np.float32)))
+    show(browser, "Memory")
+    details = f"{SHOWN}.querySelector('.details').textContent"
+    rows = f"[...{SHOWN}.querySelectorAll('table')].map(t => t.innerText)"
+
+    assert "6.0 KiB per partition held by 3 buffers, up to byte 6144" in browser.run(details)
+    assert "nothing between them is free" in browser.run(details)
+    browser.run(f"{SHOWN}.querySelector('canvas').focus()")
+    seen = []
+    for _ in range(8):
+        browser.press("ArrowRight")
+        seen.append(browser.run(details))
+    assert any("held by 2 buffers" in text and "2.0 KiB between them are free (33.3 %)" in text
+               for text in seen)  # fmt: skip
+    assert browser.run(rows)[-1].count("2048") == 3
+    assert "The kernel has no buffer in PSUM." in browser.run(f"{SHOWN}.innerText")
+
+
 TEXTS = """globalThis.drawn = [], original = CanvasRenderingContext2D.prototype.fillText;
 CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
     drawn.push(text); return original.call(this, text, ...at);

@@ -11,21 +11,6 @@ import pytest
 import nki_runtime
 from neuroncore.program import Program
 from neuroncore.timeline import constants, estimate
-from nki_scope.cli import main
-
-STREAM = """
-import nki, nki.isa as nisa, nki.language as nl
-
-@nki.jit
-def stream(x):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    for i in range(8):
-        tile = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
-        nisa.dma_copy(dst=tile, src=x[:, nl.ds(i * 64, 64)])
-        nisa.dma_copy(dst=out[:, nl.ds(i * 64, 64)], src=tile)
-    return out
-"""
-
 
 DOUBLE = """
 import nki, nki.isa as nisa, nki.language as nl
@@ -184,16 +169,3 @@ def test_what_the_page_does_not_play_is_disabled_with_the_reason(page_of, browse
 
     assert "MIN_II: not played in the page" in browser.run(f"{VIEW}.textContent")
     assert not browser.run(f"{VIEW}.querySelector('#what-MIN_II')")
-
-
-def test_two_pages_are_compared_line_by_line(page_of, browser, tmp_path):
-    x = np.ones((128, 512), np.float32)
-    old = page_of(STREAM, "stream", x).rename(tmp_path / "old.html")
-    new = page_of(STREAM.replace("range(8)", "range(4)"), "stream", x)
-    both = tmp_path / "both.html"
-
-    assert main(["compare", str(old), str(new), "-o", str(both)]) == 0
-    browser.open(both)
-    text = browser.run("document.querySelector('[data-view=Compare]').innerText")
-    assert text.count("\u22124") == 2
-    assert browser.problems == []

@@ -18,17 +18,20 @@ from typing import Any
 from urllib.parse import quote
 
 from neuroncore.commands.files import check_writable, naming_output, write_output, write_whole
-from neuroncore.commands.parser import Command, add_output, add_output_format, make_parser
+from neuroncore.commands.parser import Command, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
+from neuroncore.commands.suggestions import did_you_mean
 from neuroncore.errors import LaunchError
-from nki_scope.document import compared, data_of, unpacked
+from nki_scope.comparing import add_compare, compare
+from nki_scope.document import data_of, unpacked
 
 _EXAMPLES = """\
 examples:
   nki-run --report softmax.html softmax.py     write a page
   nki-scope open softmax.html                  show it in a browser
   nki-scope show softmax.html                  print its times, advice and findings
-  nki-scope compare old.html new.html -o c.html
+  nki-scope compare old.html new.html          what has changed, line by line
+  nki-scope compare old.db new.db -o c.html    the same of two stores of nkigym, as a page
   nki-scope png softmax.html Memory -o m.png   a picture of one of its views
   nki-scope svg softmax.html Memory -o m.svg   the same as lines and text that scale
 """
@@ -51,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = [
         Command("open", "show a page in a browser", _add_page, _open),
         Command("show", "print the kernels, advice and findings of a page", _add_page, _show),
-        Command("compare", "one page of two runs, line by line", _add_compare, _compare),
+        Command("compare", "two runs, line by line", add_compare, compare),
         Command("png", "a picture of a view, made by a browser", partial(_add_view, "png"), _png),
         Command(
             "svg", "a view as scalable graphics, by a browser", partial(_add_view, "svg"), _svg
@@ -117,27 +120,6 @@ def _named(names: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any
     return {name: values[key] for name, key in names.items()}
 
 
-def _add_compare(parser: argparse.ArgumentParser) -> None:
-    _add_page(parser)
-    parser.add_argument("second", type=Path, metavar="FILE", help="the page of the other run")
-    add_output(parser, "where to write the page")
-
-
-def _compare(given: argparse.Namespace) -> int:
-    if given.output is None:
-        raise LaunchError("compare writes a page", expected="-o FILE.html")
-    check_writable(given.output, "-o")
-    for file in (given.file, given.second):
-        _address(file)
-    try:
-        text = compared(given.file.read_text("utf-8"), given.second.read_text("utf-8"))
-    except ValueError as wrong:
-        raise LaunchError(f"{given.file}, {given.second}: {wrong}") from None
-    write_output("nki-scope", "-o", given.output, text)
-    _print_output(given, "compare", given.output)
-    return 0
-
-
 def _add_view(suffix: str, parser: argparse.ArgumentParser) -> None:
     _add_page(parser)
     parser.add_argument("view", metavar="VIEW", help="the name of a tab, such as Timeline")
@@ -150,7 +132,7 @@ def _png(given: argparse.Namespace) -> int:
     check_writable(given.output, "-o")
     with tempfile.TemporaryDirectory() as folder:
         picture = Path(folder) / "picture.png"
-        _browse(given, given.view, f"--screenshot={picture}")
+        _browse(given, _view(given), f"--screenshot={picture}")
         if not picture.is_file():
             raise LaunchError("the browser made no picture")
         with naming_output("-o", given.output):
@@ -162,14 +144,26 @@ def _png(given: argparse.Namespace) -> int:
 
 def _svg(given: argparse.Namespace) -> int:
     check_writable(given.output, "-o")
-    found = re.search(
-        r'<pre id="svg">(.*)</pre>', _browse(given, f"{given.view}.svg", "--dump-dom"), re.DOTALL
-    )
-    if found is None or not found[1]:
-        raise LaunchError(f"{given.file}: no view {given.view}", expected="the name of a tab")
+    shown = _browse(given, f"{_view(given)}.svg", "--dump-dom")
+    found = re.search(r'<pre id="svg">(.+)</pre>', shown, re.DOTALL)
+    if found is None:
+        raise LaunchError(f"{given.file}: the browser made no picture")
     write_output("nki-scope", "-o", given.output, unescape(found[1]) + "\n")
     _print_output(given, "svg", given.output)
     return 0
+
+
+def _view(given: argparse.Namespace) -> str:
+    """The name of the view as the page has it. Raises LaunchError where it has none."""
+    shown = _browse(given, "", "--dump-dom")
+    names = [unescape(name) for name in re.findall(r'role="tab"[^>]*>([^<]*)<', shown)]
+    found = {name.casefold(): name for name in names}
+    if given.view.casefold() not in found:
+        raise LaunchError(
+            f"{given.file}: no view {given.view!r}{did_you_mean(given.view, names)}",
+            expected=" or ".join(names) or "a page that --report of this version wrote",
+        )
+    return found[given.view.casefold()]
 
 
 def _browse(given: argparse.Namespace, fragment: str, action: str) -> str:

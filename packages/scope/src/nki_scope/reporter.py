@@ -191,7 +191,7 @@ class Reporter:
         results = self.watcher.results.get(id(timeline.source))
         return {
             **kernel_section(timeline, calls, instances, columns, self._sources),
-            "memory": memory_section(timeline, instances, columns),
+            "memory": memory_section(timeline, columns),
             "tensors": results.section(columns) if results else None,
             "whatIf": what_if_section(timeline),
             "replay": replay,

@@ -1,5 +1,5 @@
-// Causes of waiting, with the gain that the model gave without each.
-import type { Kernel } from "./data.ts";
+// Causes of waiting and single lines, with the gain that the model gave without each.
+import type { Advice, Kernel } from "./data.ts";
 import { el, percent, time } from "./dom.ts";
 import type { Selection } from "./model.ts";
 
@@ -8,10 +8,13 @@ const gain = (kernel: Kernel, ns: number): string => ns > 0 ? `saves ${time(ns)}
 export function advice(selection: Selection, open: (view: string) => void): HTMLElement {
   const kernel = selection.now, files = selection.document.files;
   if (!kernel.advice.length) return el("p", {}, "No advice: nothing was found, or the kernel is too large to be played again with changes.");
-  const items = kernel.advice.map((a) => el("li", {}, el("h3", {}, `${a.title}: ${gain(kernel, a.gainNs)}`), el("p", {}, a.text),
-    el("p", { class: "soft" }, `Played again: ${a.experiment}.`, a.nextNs === null ? "" : ` Alone it ${gain(kernel, a.gainNs)}; after the ones above it ${gain(kernel, a.nextNs)} more.`),
-    a.lines.length ? el("p", { class: "bar" }, ...a.lines.map((at) => el("button", { onclick: () => { selection.pickLine(at!.join(":"), first(kernel, at!)); open("Source"); } }, `${files[at![0]]?.path.split("/").pop()}:${at![1]}`))) : null));
-  return el("div", {}, el("p", {}, "Each cause was taken away in the model and the kernel was played again. Gains are of the model, on a machine without that cost: changes of the kernel reach a part of them."), el("ol", { class: "advice" }, ...items));
+  const line = (at: readonly number[]) => el("button", { onclick: () => { selection.pickLine(at.join(":"), first(kernel, at)); open("Source"); } }, `${files[at[0]!]?.path.split("/").pop()}:${at[1]}`);
+  const item = (a: Advice) => el("li", {}, el("h4", {}, `${a.title}: ${gain(kernel, a.gainNs)}`), el("p", {}, a.text),
+    el("p", { class: "soft" }, `Played again: ${a.experiment}.`, a.nextNs === null || a.nextNs === a.gainNs ? "" : ` After the ones above it ${gain(kernel, a.nextNs)}${a.nextNs > 0 ? "" : " more"}.`),
+    a.lines.length ? el("p", { class: "bar" }, ...a.lines.map((at) => line(at!))) : null);
+  const part = (head: string, text: string, entries: Advice[]) => entries.length ? [el("h3", {}, head), el("p", {}, text), el("ol", { class: "advice" }, ...entries.map(item))] : [];
+  return el("div", {}, ...part("Causes of waiting", "Each cause was taken away in the model and the kernel was played again. Gains are of the model, on a machine without that cost: changes of the kernel reach a part of them.", kernel.advice.filter((a) => a.nextNs !== null)),
+    ...part("Lines of the critical path", "Each line was left out and the kernel was played again.", kernel.advice.filter((a) => a.nextNs === null)));
 }
 
 function first(kernel: Kernel, at: readonly number[]): number {

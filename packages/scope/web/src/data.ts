@@ -8,9 +8,11 @@ export interface Buffer { name: string; shape: number[]; dtype: string; bytes: n
 export interface Memory<T> { bytes: number; unit: number; time: T; held: T; buffers: Buffer[]; lives: Record<"buffer" | "start" | "end" | "address", T> }
 export type BarColumn = "call" | "instance" | "lane" | "kind" | "start" | "busy" | "end" | "cause" | "why" | "bytes";
 export interface Kernel<T = Int32Array> {
+  /** Of a page of two runs: which of them. */
+  side?: string;
   name: string; target: string; mode: string; assumed: [string, string][]; nki: string; perNs: number; totalNs: number; launchNs: number;
   mfu: number; mbu: number; dmaEfficiency: number; hbmBytes: number; flops: number; numOps: number;
-  bottleneck: string; peaks: { tflops: number; hbm: number }; launches: number; summary: string;
+  bottleneck: string; peaks: { tflops: number; hbm: number }; launches: number; summary: string; loops: LoopSums[];
   lanes: Record<string, { busy: number; stalls: Record<string, number> }>;
   calls: Call[]; kinds: string[]; causes: string[]; laneNames: string[]; repeats: number[][];
   bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[]; whatIf: WhatIf[]; replay: Replay<T> | { reason: string }; tensors: Tensors<T> | null;
@@ -18,6 +20,8 @@ export interface Kernel<T = Int32Array> {
 export interface Result { step: number; tensor: string; shape: number[]; dtype: string; least: number; greatest: number; mean: number; nans: number; infinite: number; unwritten: number; histogram: number[]; rows: number; columns: number }
 export interface Tensors<T> { left: Record<string, number>; levels: number; pictures: T; results: Result[] }
 export interface Advice { title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
+/** A loop: its work, and while how much time any of it is played. */
+export interface LoopSums { name: string; at: At; flops: number; hbmBytes: number; ns: number }
 export interface WhatIf { kind: string; name: string; to: string; totalNs?: number; reason?: string }
 /** What neuroncore.timeline.replay gives: the candidates of a toolchain by target; the fastest counts. */
 export interface Replay<T = Int32Array> { tables: Table<T>[]; candidates: Record<string, Candidate<T>[] | { reason: string }>; values: Record<string, Record<string, number>> }
@@ -46,11 +50,17 @@ export interface Model {
 export interface Finding { label: string; severity: string; text: string; message: string; cure: string | null; count: number; at: At }
 export interface Order { status: "kept" | "implied" | "removed"; rule: string; ends: [string, string]; at: [At, At]; when: string; why: string[] }
 export interface Orders { text: string; rows: Order[]; rules: [rule: string, says: string, count: number][] }
-/** What a search found: kernels 2n and 2n + 1 of the page are before and after schedule n. */
-export interface Schedule { name: string; rootNs: number; curve: [candidates: number, seconds: number, ns: number][]; steps: { step: string; ns: number | null }[] }
+/** What a search found: kernels 2n and 2n + 1 of the page, or `kernel` and the one behind it, are before and after schedule n. */
+export interface Schedule { kernel?: number; name: string; rootNs: number; curve: [candidates: number, seconds: number, ns: number][]; steps: { step: string; ns: number | null }[] }
 export interface SourceFile { path: string; lines: string[] }
 export interface Migration { path: string; rows: [kind: string, old: number | null, before: string, now: number | null, after: string][]; rules: Record<string, string[]> }
-export interface Document { model: Model; compare?: number; command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; migrations: Migration[]; orders: Orders[]; schedules: Schedule[]; files: SourceFile[] }
+export interface Totals { name: string; target: string; mode: string; total_ns: number; hbm_bytes: number; micro_ops: number; busy_ns: Record<string, number> }
+/** What nki_scope.sections.comparison gives: of each line the values of both runs. */
+export interface Comparison {
+  kernels: { first: Totals; second: Totals; lines: ({ first: string | null; second: string | null; text: string } & Record<"critical_path_ns" | "busy_ns" | "hbm_bytes" | "micro_ops", [number, number]>)[] }[];
+  only_first: string[]; only_second: string[];
+}
+export interface Document { model: Model; comparison?: Comparison; command: string; kernels: Kernel[]; findings: Finding[]; errors: string[]; texts: [string, string][]; migrations: Migration[]; orders: Orders[]; schedules: Schedule[]; files: SourceFile[] }
 
 const MAGIC = "nki-scope 2\n";
 
@@ -61,7 +71,7 @@ export async function inflate(text: string): Promise<Uint8Array> {
 }
 
 /** The document with its columns in place; throws where the data is of another version. */
-export function parse(data: Uint8Array): Document {
+export function parse<T = Document>(data: Uint8Array): T {
   const decoder = new TextDecoder();
   const magic = decoder.decode(data.subarray(0, MAGIC.length));
   if (magic !== MAGIC) throw new Error(`this page has data of another version (${JSON.stringify(magic)}): write it again with --report`);
@@ -74,7 +84,7 @@ export function parse(data: Uint8Array): Document {
   let at = first + size;
   for (const ref of refs.sort((a, b) => a.column - b.column)) if (starts[ref.column] === undefined) { starts[ref.column] = at; at += 4 * ref.length; }
   const read = new Map<number, Int32Array>();
-  return fill(document, ({ column: n, length }) => read.get(n) ?? read.set(n, column(data, starts[n]!, length)).get(n)!) as Document;
+  return fill(document, ({ column: n, length }) => read.get(n) ?? read.set(n, column(data, starts[n]!, length)).get(n)!) as T;
 }
 
 const isRef = (value: any): value is Ref => value !== null && typeof value === "object" && "column" in value && "length" in value && Object.keys(value).length === 2;

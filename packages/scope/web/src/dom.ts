@@ -68,3 +68,14 @@ export function roundStep(least: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(least, 1e-9)));
   return [1, 2, 5, 10].map((f) => f * unit).find((s) => s >= least) ?? 10 * unit;
 }
+
+/** Lines and times of an axis of `ns` nanoseconds from `left` to `right`, the times below `bottom`. */
+export function timeAxis(c: CanvasRenderingContext2D, ns: number, left: number, right: number, top: number, bottom: number): void {
+  const t = theme(), step = roundStep(ns / ((right - left) / 130));
+  c.strokeStyle = t.grid; c.fillStyle = t.soft; c.textAlign = "center";
+  for (let n = 0; n * step <= ns; n++) {
+    const x = Math.round(left + ((n * step) / ns) * (right - left)) + 0.5;
+    c.beginPath(); c.moveTo(x, top); c.lineTo(x, bottom); c.stroke();
+    if (x < right - 24) c.fillText(time(n * step), Math.max(x, left + 14), bottom + 14);
+  }
+}

@@ -1,7 +1,7 @@
 // Builds the page: tabs of views over one selection.
 import { advice } from "./advice.ts";
 import { compare, merged } from "./compare.ts";
-import { type Document, type Kernel, inflate, parse } from "./data.ts";
+import { type Comparison, type Document, type Kernel, inflate, parse } from "./data.ts";
 import { bytes, el, percent, time } from "./dom.ts";
 import { findings } from "./findings.ts";
 import { memory } from "./memory.ts";
@@ -19,7 +19,7 @@ import { whatIf } from "./whatif.ts";
 
 type View = (selection: Selection) => HTMLElement;
 const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
-  ["Compare", (s) => compare(s.document), (d) => !!d.compare && d.compare < d.kernels.length],
+  ["Compare", (s) => compare(s.document.comparison!), (d) => d.comparison !== undefined],
   ["Timeline", (s) => new TimelineView(s.now, s).root, (d) => d.kernels.length > 0],
   ["Source", (s) => new SourceView(s.now, s).root, (d) => d.kernels.length > 0],
   ["Memory", (s) => memory(s.now), (d) => d.kernels.length > 0],
@@ -59,7 +59,7 @@ function head(selection: Selection): HTMLElement {
   show();
   selection.addEventListener("kernel", show);
   const choose = el("select", { id: "kernel", onchange: (e: Event) => selection.show(+(e.target as HTMLSelectElement).value) },
-    ...d.kernels.map((k, n) => el("option", { value: n }, `${k.name} on ${k.target}${k.mode === "device" ? "" : ", as written"}: ${time(k.totalNs)}${k.launches > 1 ? `, ${k.launches} launches` : ""}`)));
+    ...d.kernels.map((k, n) => el("option", { value: n }, `${k.side ? `${k.side}: ` : ""}${k.name} on ${k.target}${k.mode === "device" ? "" : ", as written"}: ${time(k.totalNs)}${k.launches > 1 ? `, ${k.launches} launches` : ""}`)));
   return el("header", {}, ...d.errors.slice(0, 1).map((e) => el("pre", { class: "error" }, e)), d.kernels.length > 1 ? el("p", {}, el("label", { for: "kernel" }, "Kernel "), choose) : null, figures);
 }
 
@@ -88,9 +88,9 @@ function build(doc: Document): HTMLElement {
 async function start(): Promise<void> {
   const app = document.getElementById("app")!;
   try {
-    const read = async (id: string) => parse(await inflate(document.getElementById(id)!.textContent!));
+    const read = async <T = Document>(id: string) => parse<T>(await inflate(document.getElementById(id)!.textContent!));
     const one = await read("data");
-    const doc = document.getElementById("data2") ? merged(one, await read("data2")) : one;
+    const doc = document.getElementById("data2") ? merged(one, await read("data2"), await read<Comparison>("comparison")) : one;
     app.replaceChildren(build(doc));
     (document.getElementById("summary") as HTMLDetailsElement).open = false;
     const panel = asked.svg && app.querySelector<HTMLElement>(`[role=tabpanel]:not([hidden])`);

@@ -7,8 +7,9 @@ const HEIGHT = 280, LEFT = 60, BOTTOM = 34;
 export function roofline(kernel: Kernel): HTMLElement {
   const { tflops, hbm } = kernel.peaks, ns = kernel.totalNs || 1;
   const intensity = kernel.hbmBytes ? kernel.flops / kernel.hbmBytes : 0, reached = kernel.flops / ns / 1e3, ridge = (tflops * 1e3) / hbm;
+  const points = [{ name: kernel.name, flops: kernel.flops, hbmBytes: kernel.hbmBytes, ns }, ...kernel.loops].filter((p) => p.flops && p.hbmBytes && p.ns).map((p) => ({ name: p.name, x: p.flops / p.hbmBytes, y: p.flops / p.ns / 1e3 }));
   const roof = Math.min(tflops, (intensity * hbm) / 1e3);
-  const low = Math.min(ridge / 100, intensity > 0 ? intensity / 4 : ridge), high = Math.max(ridge * 20, intensity * 4), least = Math.min(reached > 0 ? reached / 4 : tflops, (low * hbm) / 1e3);
+  const low = Math.min(ridge / 100, intensity > 0 ? intensity / 4 : ridge), high = Math.max(ridge * 20, ...points.map((p) => p.x * 4)), least = Math.min(tflops, (low * hbm) / 1e3, ...points.map((p) => p.y / 4));
   const picture = new Picture(() => HEIGHT, (c, w) => {
     const t = theme(), log = (v: number, a: number, b: number) => (Math.log(v) - Math.log(a)) / (Math.log(b) - Math.log(a));
     const x = (v: number) => LEFT + log(v, low, high) * (w - LEFT - 12), y = (v: number) => HEIGHT - BOTTOM - log(v, least, tflops * 2) * (HEIGHT - BOTTOM - 8);
@@ -17,7 +18,15 @@ export function roofline(kernel: Kernel): HTMLElement {
     for (let p = Math.ceil(Math.log10(least)); 10 ** p <= tflops * 2; p++) { c.beginPath(); c.moveTo(LEFT, y(10 ** p)); c.lineTo(w - 12, y(10 ** p)); c.stroke(); c.textAlign = "right"; c.fillText(`${10 ** p >= 1 ? 10 ** p : (10 ** p).toFixed(-p)}`, LEFT - 6, y(10 ** p) + 4); }
     c.textAlign = "center"; c.fillText("FLOP per HBM byte", LEFT + (w - LEFT) / 2, HEIGHT - 4); c.textAlign = "left"; c.fillText("TFLOP/s", 4, 14);
     c.strokeStyle = t.ink; c.lineWidth = 2; c.beginPath(); c.moveTo(x(low), y((low * hbm) / 1e3)); c.lineTo(x(ridge), y(tflops)); c.lineTo(x(high), y(tflops)); c.stroke(); c.lineWidth = 1;
-    if (intensity > 0 && reached > 0) { c.fillStyle = t.accent; c.beginPath(); c.arc(x(intensity), y(reached), 5, 0, 7); c.fill(); c.fillText(kernel.name, x(intensity) + 9, y(reached) + 4); }
+    const taken: [x: number, y: number][] = [];
+    points.forEach((p, n) => {
+      const [px, py] = [x(p.x), y(p.y)];
+      c.fillStyle = n ? t.soft : t.accent; c.beginPath(); c.arc(px, py, n ? 4 : 5, 0, 7); c.fill();
+      // A label that would cover another one is left out: the table has all of them.
+      if (taken.some(([a, b]) => Math.abs(a - px) < 160 && Math.abs(b - py) < 14)) return;
+      taken.push([px, py]);
+      c.textAlign = px > w - 180 ? "right" : "left"; c.fillText(p.name, px > w - 180 ? px - 9 : px + 9, py + 4);
+    });
   }, `Roofline: ${reached.toFixed(2)} of ${roof.toFixed(2)} TFLOP/s at ${intensity.toFixed(1)} FLOP per byte`);
   picture.request();
   const bounds: [string, number, string][] = [
@@ -28,5 +37,6 @@ export function roofline(kernel: Kernel): HTMLElement {
   ];
   const bar = (share: number, name: string) => el("span", { class: "meter", style: `--share:${Math.min(100, 100 * share)}%;--fill:${laneColor(kernel.laneNames, kernel.laneNames.indexOf(name.split(" ")[0]!))}` }, percent(share));
   return el("div", {}, el("p", {}, kernel.flops ? `${reached.toFixed(2)} TFLOP/s of matmuls at ${intensity.toFixed(1)} FLOP per HBM byte; the roof there is ${roof.toFixed(1)} TFLOP/s. ` : "The kernel has no matmul. ", "No bound alone exceeds the total: the difference is waiting."),
-    picture.canvas, table(["bound", "time", "share of the total", ""], bounds.sort((a, b) => a[1] - b[1]).map(([n, t, why]) => [n, time(t), bar(t / ns, n), why]), "Bound by bound"));
+    picture.canvas, table(["bound", "time", "share of the total", ""], bounds.sort((a, b) => a[1] - b[1]).map(([n, t, why]) => [n, time(t), bar(t / ns, n), why]), "Bound by bound"),
+    kernel.loops.length ? table(["loop", "line", "time", "TFLOP/s", "MFU", "FLOP per HBM byte", "MBU"], kernel.loops.map((l) => [el("code", {}, l.name), l.at ? String(l.at[1]) : "", time(l.ns), (l.flops / (l.ns || 1) / 1e3).toFixed(2), percent(l.flops / (l.ns || 1) / 1e3 / tflops), l.hbmBytes ? (l.flops / l.hbmBytes).toFixed(1) : "no HBM byte", percent(l.hbmBytes / (l.ns || 1) / hbm)]), "Loop by loop, while any of its instructions is played") : null);
 }

@@ -7,8 +7,8 @@ import { TimelineView } from "./timeline.ts";
 const HEIGHT = 200, LEFT = 80, BOTTOM = 24;
 
 export function schedule(doc: Document): HTMLElement {
-  return el("div", {}, ...doc.schedules.flatMap((s, n) => [el("h3", {}, `${s.name}: ${time(s.rootNs)} before, ${time(doc.kernels[2 * n + 1]!.totalNs)} after ${s.steps.length} steps`),
-    curve(s), steps(s), ...["Before", "After"].map((head, k) => timeline(doc, head, 2 * n + k))]));
+  return el("div", {}, ...doc.schedules.flatMap((s, n) => ({ ...s, at: s.kernel ?? 2 * n })).flatMap((s) => [el("h3", {}, `${s.name}: ${time(s.rootNs)} before, ${time(doc.kernels[s.at + 1]!.totalNs)} after ${s.steps.length} steps`),
+    curve(s), steps(s), ...["Before", "After"].map((head, k) => timeline(doc, head, s.at + k))]));
 }
 
 function curve(s: Schedule): HTMLElement {

@@ -29,6 +29,7 @@ class Experiment {
   private readonly result = el("p", { class: "details", "aria-live": "polite" });
   private readonly controls = el("div", {});
   private readonly bar = el("div", {});
+  private readonly open = new Set<string>();
 
   constructor(private readonly selection: Selection, private readonly replay: Replay, private readonly model: Model) {
     this.kernel = selection.now;
@@ -78,9 +79,8 @@ class Experiment {
     this.view.replace({ ...kernel, target: this.change.target, perNs: played.perNs, totalNs: now, lanes: played.lanes, path: played.path, bars: played.bars });
     const order = this.isChanged && !played.candidate.reorders && this.first.candidate.reorders ? " The order as written is the fastest then." : "";
     this.result.textContent = this.isChanged ? `${time(now)} instead of ${time(kernel.totalNs)}: ${by < 0 ? "−" : "+"}${time(Math.abs(by))} (${percent(Math.abs(by) / (kernel.totalNs || 1))}).${order}` : `${time(now)}. Nothing is changed.`;
-    const open = this.controls.querySelector("details")?.open;
     const focused = document.activeElement?.id;
-    this.controls.replaceChildren(...[this.machine(), this.costs(open), this.changes()].filter((part) => part !== null));
+    this.controls.replaceChildren(...[this.machine(), this.costs(), this.changes()].filter((part) => part !== null));
     this.showBar();
     if (focused) this.root.querySelector<HTMLElement>(`#${CSS.escape(focused)}`)?.focus();
   }
@@ -98,11 +98,16 @@ class Experiment {
       el("option", { value: name, selected: name === change.target, disabled: "reason" in found }, "reason" in found ? `${name} (${found.reason})` : name)));
     const now = copiesOf(played.candidate, queues, change), names = [...new Set([...replay.tables.flatMap((t) => t.rotatable), ...Object.keys(now)])];
     const copies = (name: string) => this.number(`Copies of ${name}`, now[name] ?? 1, (n) => this.again({ copies: { ...change.copies, [name]: n } }), { min: 1, max: MOST_COPIES });
-    return el("p", { class: "bar" }, el("span", {}, el("label", { for: "what-target" }, "Target "), target), this.number("DMA queues", queues, (n) => this.again({ queues: n }), { min: 1, max: most }),
-      ...names.slice(0, 12).map(copies), el("button", { onclick: () => { this.change = this.nothing(); this.own.pick(-1); this.again({}); } }, "Reset"),
+    const bar = el("p", { class: "bar" }, el("span", {}, el("label", { for: "what-target" }, "Target "), target), this.number("DMA queues", queues, (n) => this.again({ queues: n }), { min: 1, max: most }),
+      el("button", { onclick: () => { this.change = this.nothing(); this.own.pick(-1); this.again({}); } }, "Reset"),
       names.length ? null : el("span", { class: "soft" }, "No buffer can have copies: none is allocated in a loop without a fixed address."));
+    return el("div", {}, bar, names.length ? this.group("copies", "Copies of buffers", names.map(copies)) : null);
   }
-  private costs(open = false): HTMLElement {
+  /** Controls that are folded away until they are opened. */
+  private group(name: string, head: string, inputs: HTMLElement[]): HTMLElement {
+    return el("details", { open: this.open.has(name), ontoggle: (e: Event) => { if ((e.target as HTMLDetailsElement).open) this.open.add(name); else this.open.delete(name); } }, el("summary", {}, head), el("div", { class: "bar" }, ...inputs));
+  }
+  private costs(): HTMLElement {
     const { model, change } = this, own = { ...model.targets[change.target]!.values, ...this.replay.values[change.target] };
     const unused = this.played.candidate.reorders ? ["LAUNCH", "LOAD_LATENCY"] : ["LAUNCH", "REORDER_HORIZON"];
     const inputs = Object.entries(model.constants).filter(([name]) => !unused.includes(name)).map(([name, { unit, work }]) => {
@@ -110,7 +115,7 @@ class Experiment {
       return work ? el("span", { class: "soft" }, `${name}: not played in the page (instructions are made of it; see below)`)
         : el("span", {}, this.number(name, change.values[name] ?? own[name]!, (value) => this.again({ values: { ...change.values, [name]: value } }), { min: divides ? 0.001 : 0, step: "any" }), ` ${unit}`);
     });
-    return el("details", { open }, el("summary", {}, `Costs of ${change.target}`), el("div", { class: "bar" }, ...inputs));
+    return this.group("costs", `Costs of ${change.target}`, inputs);
   }
   private name(call: number): string { const found = this.kernel.calls[call]!; return `${found.name ?? found.instruction}${found.at ? ` of line ${found.at[1]}` : ""}`; }
   /** The changes of single instructions, each with a button that takes it back. */
@@ -149,6 +154,6 @@ function rows(kernel: Kernel): (HTMLElement | null)[] {
   return Object.entries(HEADS).map(([kind, head]) => {
     const found = kernel.whatIf.filter((w) => w.kind === kind).sort((a, b) => (a.totalNs ?? Infinity) - (b.totalNs ?? Infinity));
     if (!found.length) return null;
-    return el("section", {}, el("h3", {}, head), table(["change", "to", "time", "difference"], found.map((w) => w.totalNs === undefined ? [w.name, w.to, "not played", w.reason ?? ""] : [w.name, w.to, time(w.totalNs), change(w.totalNs)]), `${head}: from ${time(kernel.totalNs)}, played when the page was written`));
+    return el("section", {}, table(["change", "to", "time", "difference"], found.map((w) => w.totalNs === undefined ? [w.name, w.to, "not played", w.reason ?? ""] : [w.name, w.to, time(w.totalNs), change(w.totalNs)]), `${head}: from ${time(kernel.totalNs)}, played when the page was written`));
   });
 }

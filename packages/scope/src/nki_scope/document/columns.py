@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,47 @@ class Columns:
 
 
 def unpacked(data: str) -> dict[str, Any]:
-    """The document of packed contents. Raises ValueError for other data."""
+    """The document of packed contents, its columns as arrays. Raises ValueError for other data."""
     try:
         raw = zlib.decompress(base64.b64decode(data))
-    except zlib.error:
+    except (zlib.error, binascii.Error):
         raise ValueError("a page that is not whole") from None
     if not raw.startswith(MAGIC):
         raise ValueError("a page of another version")
     start = len(MAGIC) + 4
-    return json.loads(raw[start : start + int.from_bytes(raw[len(MAGIC) : start], "little")])
+    end = start + int.from_bytes(raw[len(MAGIC) : start], "little")
+    document = json.loads(raw[start:end])
+    columns, at = {}, end
+    for number, length in sorted(set(_references(document))):
+        columns[number] = _column(raw[at : at + 4 * length])
+        at += 4 * length
+    return _placed(document, columns)
+
+
+def _column(block: bytes) -> np.ndarray:
+    planes = np.frombuffer(block, np.uint8).reshape(4, -1)
+    return np.cumsum(np.ascontiguousarray(planes.T).view("<u4").ravel(), dtype=np.uint32).view(
+        np.int32
+    )
+
+
+REFERENCE = {"column", "length"}
+
+
+def _references(value: Any) -> Iterator[tuple[int, int]]:
+    if isinstance(value, dict) and value.keys() == REFERENCE:
+        yield value["column"], value["length"]
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _references(inner)
+
+
+def _placed(value: Any, columns: Mapping[int, np.ndarray]) -> Any:
+    """The value with columns instead of the references to them."""
+    if isinstance(value, list):
+        return [_placed(inner, columns) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == REFERENCE:
+        return columns[value["column"]]
+    return {name: _placed(inner, columns) for name, inner in value.items()}

@@ -9,10 +9,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from nki_scope.document.columns import Columns
+
 
 def html_page(document: dict[str, Any], data: str) -> str:
     """One document that loads nothing; `data` is the packed form of the document."""
-    names = [kernel["name"] for kernel in document["kernels"]]
+    names = list(dict.fromkeys(kernel["name"] for kernel in document["kernels"]))
     names = names or [Path(file["path"]).name for file in document["migrations"]] or ["no kernel"]
     title = escape(f"{', '.join(names)} ({document['command']})")
     return "\n".join((
@@ -31,15 +33,18 @@ def html_page(document: dict[str, Any], data: str) -> str:
     ))  # fmt: skip
 
 
-def compared(first: str, second: str) -> str:
-    """The page of two pages: the data of the second beside that of the first.
+def compared(first: str, second: str, comparison: dict[str, Any]) -> str:
+    """The page of two pages and of their comparison: data beside that of the first.
 
     Raises ValueError for a text that is not a page.
     """
     data_of(first)
-    other = f'<script type="text/plain" id="data2">{data_of(second)}</script>\n'
     at = first.index(_MARK)
-    return first[:at] + other + first[at:]
+    blocks = {"data2": data_of(second), "comparison": Columns().packed(comparison)}
+    more = [
+        f'<script type="text/plain" id="{name}">{data}</script>\n' for name, data in blocks.items()
+    ]
+    return "".join((first[:at], *more, first[at:]))
 
 
 def data_of(text: str) -> str:

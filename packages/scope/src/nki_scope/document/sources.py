@@ -22,7 +22,9 @@ class Sources:
         return [self._numbers.setdefault(path, len(self._numbers)), line]
 
     def section(self) -> list[dict[str, object]]:
-        """Paths and lines; none of a file that cannot be read any more."""
+        """Paths and lines, as the files are now; none of a file that cannot be read any more."""
+        for path in self._numbers:
+            linecache.checkcache(path)
         return [
             {"path": path, "lines": [line.rstrip("\n") for line in linecache.getlines(path)]}
             for path in self._numbers

@@ -87,7 +87,8 @@ class Advice:
 def advice_section(timeline: Timeline, written: Timeline, sources: Sources) -> list[dict[str, Any]]:
     """The advice on a kernel as a document; none on a kernel that is too large to play again.
 
-    The kernel as `written` has the causes; experiments are played as `timeline` was.
+    The kernel as `written` has the causes; experiments are played as `timeline` was. Causes come
+    first, then single lines, the largest gain of each first.
 
     `gainNs` is the gain alone, `nextNs` the gain where the ones before have been followed.
     """
@@ -97,7 +98,7 @@ def advice_section(timeline: Timeline, written: Timeline, sources: Sources) -> l
     found = [(timeline.total_ns - entry.change.total_ns(timeline), entry)
              for rule in RULES for entry in rule(written)]  # fmt: skip
     section, before, reached = [], Change(), timeline.total_ns
-    for gain, entry in sorted(found, key=lambda pair: -pair[0]):
+    for gain, entry in sorted(found, key=lambda pair: (pair[1].is_line, -pair[0])):
         both = entry.change.after(before)
         step = 0.0 if entry.is_line else reached - both.total_ns(timeline)
         if gain == -inf or (entry.is_line and gain < least):

@@ -7,7 +7,8 @@ from itertools import count
 from operator import attrgetter
 from typing import Any
 
-from neuroncore.program import Access, Call, Loop, Program, Statement
+from neuroncore.program import Access, Call, Loop, Program, Statement, walk
+from neuroncore.program import calls as calls_of
 from neuroncore.timeline import CAUSES, Bar, Timeline, machine, ticks_per_ns
 from nki_scope.document import Columns, Sources
 
@@ -48,7 +49,7 @@ def kernel_section(
             "bar": columns.add(map(attrgetter("bar.number"), path)),
             "ticks": columns.add([round(step.path_ns * per_ns) for step in path]),
         },
-        "summary": str(timeline),
+        "loops": list(_loops(timeline, sources)), "summary": str(timeline),
     }  # fmt: skip
 
 
@@ -100,6 +101,38 @@ def _flops(call: Call) -> int:
     if not isinstance(stationary, Access) or not isinstance(moving, Access):
         return 0
     return 2 * stationary.size * moving.size // (moving.shape[0] or 1)
+
+
+def _loops(timeline: Timeline, sources: Sources) -> Iterator[dict[str, Any]]:
+    """The loops with their matmuls and HBM bytes, and while how much time any of it is played.
+
+    None where not every iteration was played.
+    """
+    if timeline.repeats:
+        return
+    bars: dict[int, list[Bar]] = {}
+    for bar in timeline.bars:
+        bars.setdefault(id(bar.call), []).append(bar)
+    trips = dict(_trips(timeline.program.body, 1))
+    for loop in walk(timeline.program.body):
+        if isinstance(loop, Loop):
+            inside = list(calls_of(loop.body))
+            own = [bar for call in inside for bar in bars.get(id(call), ())]
+            yield {
+                "name": f"for {loop.variable} in range({loop.trips})",
+                "at": sources.at(loop.origin),
+                "flops": sum(_flops(call) * trips[id(call)] for call in inside),
+                "hbmBytes": sum(bar.hbm_bytes for bar in own), "ns": _covered_ns(own),
+            }  # fmt: skip
+
+
+def _covered_ns(bars: Sequence[Bar]) -> float:
+    """How long at least one of the bars is played."""
+    total = until = 0.0
+    for start, end in sorted((bar.start_ns, bar.end_ns) for bar in bars):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total
 
 
 def instances_of(timeline: Timeline) -> list[int]:

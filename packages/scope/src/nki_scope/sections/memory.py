@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from neuroncore.enums import MemorySpace
-from neuroncore.program import Allocate, Buffer, Call, Loop, Statement, accesses
+from neuroncore.program import Buffer
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import Timeline, machine, ticks_per_ns
 from nki_scope.document import Columns
@@ -18,20 +14,15 @@ from nki_scope.document import Columns
 SPACES = (MemorySpace.sbuf, MemorySpace.psum)
 
 
-@dataclass(slots=True)
-class Life:
-    """A buffer from its first use to its last, in instructions by number and in ticks."""
+class Life(NamedTuple):
+    """A buffer from its first use to its last, in ticks."""
 
     buffer: Buffer
-    first: int
-    last: int
-    start: int = 0
-    end: int = 0
+    start: int
+    end: int
 
 
-def memory_section(
-    timeline: Timeline, instances: Sequence[int], columns: Columns
-) -> dict[str, Any]:
+def memory_section(timeline: Timeline, columns: Columns) -> dict[str, Any]:
     """Capacity, what is occupied over time, and the buffers with their times and addresses.
 
     Buffers without an address are shown at the lowest free one. Their lives are left out where
@@ -39,11 +30,10 @@ def memory_section(
     """
     per_ns = ticks_per_ns(machine(timeline.target))
     occupied = timeline.occupancy()
-    lives = [] if timeline.repeats else list(_lives(timeline.program.body))
-    starts, ends = _times(timeline, instances, per_ns)
-    for life in lives:
-        life.start = int(starts[life.first : life.last + 1].min())
-        life.end = int(ends[life.first : life.last + 1].max())
+    lives = [] if timeline.repeats else [
+        Life(buffer, round(start * per_ns), round(end * per_ns))
+        for buffer, start, end in timeline.lives()
+    ]  # fmt: skip
     target = resolve_target(timeline.target)
     sizes = (target.usable_sbuf_bytes, 1), (target.psum_bytes, target.psum_bank_bytes)
     return {
@@ -67,54 +57,11 @@ def _buffers(lives: Sequence[Life], unit: int, columns: Columns) -> dict[str, An
         ],
         "lives": {
             "buffer": columns.add([numbers[id(life.buffer)] for life in lives]),
-            "start": columns.add(map(attrgetter("start"), lives)),
-            "end": columns.add(map(attrgetter("end"), lives)),
+            "start": columns.add([life.start for life in lives]),
+            "end": columns.add([life.end for life in lives]),
             "address": columns.add(_addresses(lives, unit)),
         },
     }
-
-
-def _lives(body: tuple[Statement, ...]) -> Iterator[Life]:
-    """Every allocation that is used, in the order in which the buffers are allocated."""
-    now: dict[str, Life] = {}
-    made: list[Life] = []
-    number = 0
-    for statement in _executed(body):
-        if isinstance(statement, Allocate):
-            if statement.buffer.space.on_chip:
-                now[statement.buffer.name] = life = Life(statement.buffer, number, -1)
-                made.append(life)
-            continue
-        for access in accesses(statement):
-            life = now.get(access.buffer)
-            if life is not None:
-                life.first = number if life.last < 0 else life.first
-                life.last = number
-        number += 1
-    return (life for life in made if life.last >= 0)
-
-
-def _executed(body: tuple[Statement, ...]) -> Iterator[Allocate | Call]:
-    for statement in body:
-        if isinstance(statement, Loop):
-            for _ in range(statement.trips):
-                yield from _executed(statement.body)
-        else:
-            yield statement
-
-
-def _times(
-    timeline: Timeline, instances: Sequence[int], per_ns: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """When each instruction accesses its operands and when its result is there, in ticks."""
-    bars = timeline.bars
-    if not bars:
-        return np.zeros(0, int), np.zeros(0, int)
-    first = np.flatnonzero(np.diff(np.asarray(instances), prepend=-1))
-    busy_ns = (bar.end_ns if bar.kind == "table_load" else bar.start_ns for bar in bars)
-    starts = np.array([round(start * per_ns) for start in busy_ns])
-    ends = np.array([round(bar.end_ns * per_ns) for bar in bars])
-    return np.minimum.reduceat(starts, first), np.maximum.reduceat(ends, first)
 
 
 def _addresses(lives: Sequence[Life], unit: int) -> list[int]:

@@ -45,12 +45,17 @@ class Life:
 def occupancy(program: Program, state: State, sites: list[Site]) -> dict[MemorySpace, list[Moment]]:
     """Bytes per partition of SBUF and banks of PSUM, each time that they change."""
     target = resolve_target(program.target)
-    moved = {a.buffer for site in sites if site.lane >= FIRST_QUEUE for a in accesses(site.call)}
-    lives = _unfolded(_lives(program, state, sites), state, moved)
+    found = lives(program, state, sites)
     return {
-        space: list(_moments(space, target, [v for v in lives if v.buffer.space is space]))
+        space: list(_moments(space, target, [v for v in found if v.buffer.space is space]))
         for space in (MemorySpace.sbuf, MemorySpace.psum)
     }
+
+
+def lives(program: Program, state: State, sites: list[Site]) -> list[Life]:
+    """Every life of a buffer on chip, the ones of periods that were carried forward too."""
+    moved = {a.buffer for site in sites if site.lane >= FIRST_QUEUE for a in accesses(site.call)}
+    return _unfolded(_lives(program, state, sites), state, moved)
 
 
 def _lives(program: Program, state: State, sites: list[Site]) -> list[Life]:

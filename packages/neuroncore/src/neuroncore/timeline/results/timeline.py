@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from neuroncore.program import Call, Program
+from neuroncore.program import Buffer, Call, Program
 from neuroncore.source_location import Place
 from neuroncore.timeline.compilation.toolchain import Transformation
 from neuroncore.timeline.model.bars import CAUSES, KINDS, NO_BAR, TRANSFER, Played
@@ -15,7 +15,7 @@ from neuroncore.timeline.model.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
 from neuroncore.timeline.playing.sites import Site
 from neuroncore.timeline.playing.skipped_periods import Twin
 from neuroncore.timeline.playing.state import State
-from neuroncore.timeline.results.occupancy import occupancy
+from neuroncore.timeline.results.occupancy import lives, occupancy
 from neuroncore.timeline.results.uncertainty import MEASURED, Uncertainty, uncertainty
 
 LINES = 6
@@ -209,6 +209,11 @@ class Timeline:
         """
         found = occupancy(self.program, self._state, self._sites)
         return {s.name: [(self._ns(t), held) for t, held in found[s]] for s in found}
+
+    def lives(self) -> list[tuple[Buffer, float, float]]:
+        """Every allocation on chip that is used, and from when to when (ns) it is held."""
+        found = lives(self.program, self._state, self._sites)
+        return [(life.buffer, self._ns(life.start), self._ns(life.end)) for life in found]
 
     def __str__(self) -> str:
         return table(self)
