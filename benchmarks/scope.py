@@ -63,7 +63,12 @@ def examples(folder: Path) -> Iterator[Row]:
     """The pages of the attention examples."""
     for name in ("beta1/flash_attention.py", "beta2/attention.py"):
         page = folder / "page.html"
-        command = ("nki-run", "--report", str(page), str(ROOT / "examples" / name))
+        command = (
+            Path(sys.executable).with_name("nki-run"),
+            "--report",
+            str(page),
+            str(ROOT / "examples" / name),
+        )
         subprocess.run(command, check=True, capture_output=True)
         yield f"page of examples/{name}", f"{page.stat().st_size / 1e3:.0f} KB", "400 KB"
 

@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+import chromium
 import pytest
 from jsonschema import Draft202012Validator
 from members import ROOT
@@ -121,6 +122,9 @@ COMMANDS = {
         "tokenplan-sweep.json", "tokenplan", "sweep", "tiles.py:exponentials", "--set",
         "rows=16,48,64", "--store", "tiles.db",
     ),
+    "nki-scope png": (
+        "scope-output.json", "nki-scope", "png", "page.html", "source", "-o", "s.png",
+    ),
     "nki-scope show": ("scope-page.json", "nki-scope", "show", "page.html"),
     "nki-scope compare": (
         "scope-compare.json", "nki-scope", "compare", "page.html", "page.html",
@@ -150,6 +154,8 @@ def test_the_output_of_a_command_is_as_its_schema_describes(repository, name):
     (repository / "tiles.py").write_text(TILES)
     if name == "tokenplan sweep" and (absent := compiler.missing("tileiras", "nvdisasm")):
         pytest.skip(absent)
+    if name == "nki-scope png" and chromium.PATH is None:
+        pytest.skip("no browser is installed: pictures of pages are not tested")
     program = ["unwritten.py"] if module == "nki_runtime" else []
 
     text = output(repository, module, *arguments, "--output-format", "json", *program)
