@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import re
 import shutil
@@ -10,20 +12,21 @@ import subprocess
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from html import unescape
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from neuroncore.commands.files import check_writable, naming_output, write_output, write_whole
-from neuroncore.commands.parser import Command, add_output_format, make_parser
+from neuroncore.commands.parser import Command, add_output, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.commands.suggestions import did_you_mean
 from neuroncore.errors import LaunchError
-from nki_scope.comparing import add_compare, compare
-from nki_scope.document import data_of, unpacked
+from nki_scope.document import Columns, compared, data_of, unpacked
+from nki_scope.sections import compare_pages
 
 _EXAMPLES = """\
 examples:
@@ -37,6 +40,9 @@ examples:
 """
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 HEIGHT = 900
+STORE = b"SQLite format 3\0"
+MOST_LINES = 8
+"""Lines of a kernel that `compare` prints."""
 KERNEL = {
     "name": "name", "target": "target", "nki": "nki", "mode": "mode", "launches": "launches",
     "total_ns": "totalNs", "launch_ns": "launchNs", "bottleneck": "bottleneck", "mfu": "mfu",
@@ -54,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = [
         Command("open", "show a page in a browser", _add_page, _open),
         Command("show", "print the kernels, advice and findings of a page", _add_page, _show),
-        Command("compare", "two runs, line by line", add_compare, compare),
+        Command("compare", "two runs, line by line", _add_compare, _compare),
         Command("png", "a picture of a view, made by a browser", partial(_add_view, "png"), _png),
         Command(
             "svg", "a view as scalable graphics, by a browser", partial(_add_view, "svg"), _svg
@@ -83,10 +89,7 @@ def _print_output(given: argparse.Namespace, command: str, output: Path | None) 
 
 def _show(given: argparse.Namespace) -> int:
     _address(given.file)
-    try:
-        document = unpacked(data_of(given.file.read_text("utf-8")))
-    except ValueError as wrong:
-        raise LaunchError(f"{given.file}: {wrong}") from None
+    document = _unpacked(given.file, given.file.read_text("utf-8", errors="replace"))
     if given.output_format == "json":
         print(json.dumps(_contents(document)))
     else:
@@ -118,6 +121,85 @@ def _contents(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _named(names: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: values[key] for name, key in names.items()}
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    """Which two files, what to write."""
+    for name, of in (("first", "one run"), ("second", "the other run")):
+        parser.add_argument(
+            name, type=Path, metavar="FILE", help=f"the page of {of}, or a store of nkigym"
+        )
+    add_output(parser, "write a page of both", "FILE.html")
+    add_output_format(parser)
+
+
+def _compare(given: argparse.Namespace) -> int:
+    """The differences of two runs."""
+    if given.output is not None:
+        check_writable(given.output, "-o")
+    first, second = (_page_text(file) for file in (given.first, given.second))
+    found = compare_pages(_unpacked(given.first, first), _unpacked(given.second, second))
+    print(json.dumps(found) if given.output_format == "json" else "\n".join(_differences(found)))
+    if given.output is not None:
+        write_output(
+            "nki-scope", "-o", given.output, compared(first, second, Columns().packed(found))
+        )
+    return 0
+
+
+def _unpacked(file: Path, text: str) -> dict[str, Any]:
+    try:
+        return unpacked(data_of(text))
+    except ValueError as wrong:
+        raise LaunchError(f"{file}: {wrong}") from None
+
+
+def _page_text(file: Path) -> str:
+    """The text of a page; of a store, of the page that nkigym makes of it."""
+    if not file.is_file():
+        raise LaunchError(f"{file}: no such file", expected="a page of --report, or a store")
+    with file.open("rb") as stream:
+        is_store = stream.read(len(STORE)) == STORE
+    if not is_store:
+        return file.read_text("utf-8", errors="replace")
+    command = next(iter(entry_points(group="console_scripts", name="nkigym")), None)
+    if command is None:
+        raise LaunchError(
+            f"{file}: a store is shown by nkigym, which is not installed",
+            hint="pip install nkigym",
+        )
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        page = Path(folder) / "store.html"
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            code = command.load()(["show", str(file), "--report", str(page)])
+        if code or not page.is_file():
+            raise LaunchError(f"{file}: not shown by nkigym", got=errors.getvalue().strip())
+        return page.read_text("utf-8")
+
+
+def _differences(found: Mapping[str, Any]) -> Iterator[str]:
+    for kernel in found["kernels"]:
+        yield from _kernel_differences(kernel)
+    for side in ("first", "second"):
+        if names := found[f"only_{side}"]:
+            yield f"only in the {side}: {', '.join(names)}"
+
+
+def _kernel_differences(kernel: Mapping[str, Any]) -> Iterator[str]:
+    first, second = kernel["first"], kernel["second"]
+    mode = second["mode"].replace("_", " ")
+    yield (
+        f"{second['name']} on {second['target']}, {mode}: "
+        f"{first['total_ns'] / 1e3:.2f} to {second['total_ns'] / 1e3:.2f} µs "
+        f"({second['total_ns'] / (first['total_ns'] or 1) - 1:+.1%}), "
+        f"{second['hbm_bytes'] - first['hbm_bytes']:+} HBM bytes, "
+        f"{second['micro_ops'] - first['micro_ops']:+} micro-ops"
+    )
+    for row in kernel["lines"][:MOST_LINES]:
+        path, busy = (after - before for before, after in (row["critical_path_ns"], row["busy_ns"]))
+        if path or busy:
+            where = row["second"] or row["first"]
+            yield f"{path / 1e3:+12.2f} µs  {where}  {row['text']}"
 
 
 def _add_view(suffix: str, parser: argparse.ArgumentParser) -> None:

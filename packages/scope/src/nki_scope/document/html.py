@@ -9,8 +9,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from nki_scope.document.columns import Columns
-
 
 def html_page(document: dict[str, Any], data: str) -> str:
     """One document that loads nothing; `data` is the packed form of the document."""
@@ -33,14 +31,14 @@ def html_page(document: dict[str, Any], data: str) -> str:
     ))  # fmt: skip
 
 
-def compared(first: str, second: str, comparison: dict[str, Any]) -> str:
-    """The page of two pages and of their comparison: data beside that of the first.
+def compared(first: str, second: str, comparison: str) -> str:
+    """The page of two pages and of their comparison, packed: data beside that of the first.
 
     Raises ValueError for a text that is not a page.
     """
     data_of(first)
     at = first.index(_MARK)
-    blocks = {"data2": data_of(second), "comparison": Columns().packed(comparison)}
+    blocks = {"data2": data_of(second), "comparison": comparison}
     more = [
         f'<script type="text/plain" id="{name}">{data}</script>\n' for name, data in blocks.items()
     ]

@@ -1,6 +1,7 @@
 """Sections of a page, from the records of other packages, as JSON and columns."""
 
 from nki_scope.sections.advice import advice_section
+from nki_scope.sections.comparison import compare_pages
 from nki_scope.sections.kernel import instances_of, kernel_section
 from nki_scope.sections.memory import memory_section
 from nki_scope.sections.migration import migration_section
@@ -13,6 +14,7 @@ __all__ = [
     "ReplaySections",
     "Snapshots",
     "advice_section",
+    "compare_pages",
     "constants_of",
     "instances_of",
     "kernel_section",

@@ -21,7 +21,7 @@ IDENTITIES: tuple[Callable[[Document], Any], ...] = (
 """What two kernels have in common to be compared, the closest pairs first."""
 
 
-def comparison(first: Document, second: Document) -> dict[str, Any]:
+def compare_pages(first: Document, second: Document) -> dict[str, Any]:
     """The kernels of two pages in pairs, with the lines of each; the first of equal ones go
     together. Documents have their columns as arrays.
     """

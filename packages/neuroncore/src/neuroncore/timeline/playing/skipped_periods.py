@@ -67,4 +67,4 @@ class Skips:
 
     def place(self, number: int) -> int:
         """The index of the bar, or of its twin, among the played bars."""
-        return self.twin(number).place
+        return self.twin(number).place if self.all else number

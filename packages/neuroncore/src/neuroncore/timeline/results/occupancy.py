@@ -42,10 +42,9 @@ class Life:
         return max((end for _, end in self.touches[low:high]), default=None)
 
 
-def occupancy(program: Program, state: State, sites: list[Site]) -> dict[MemorySpace, list[Moment]]:
+def occupancy(program: Program, found: list[Life]) -> dict[MemorySpace, list[Moment]]:
     """Bytes per partition of SBUF and banks of PSUM, each time that they change."""
     target = resolve_target(program.target)
-    found = lives(program, state, sites)
     return {
         space: list(_moments(space, target, [v for v in found if v.buffer.space is space]))
         for space in (MemorySpace.sbuf, MemorySpace.psum)

@@ -15,7 +15,7 @@ from neuroncore.timeline.model.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
 from neuroncore.timeline.playing.sites import Site
 from neuroncore.timeline.playing.skipped_periods import Twin
 from neuroncore.timeline.playing.state import State
-from neuroncore.timeline.results.occupancy import lives, occupancy
+from neuroncore.timeline.results.occupancy import Life, lives, occupancy
 from neuroncore.timeline.results.uncertainty import MEASURED, Uncertainty, uncertainty
 
 LINES = 6
@@ -178,7 +178,9 @@ class Timeline:
 
     @cached_property
     def _steps(self) -> list[CriticalPathStep]:
-        return [CriticalPathStep(self._bar(n), self._ns(ticks)) for n, ticks in self._path]
+        bars = self.__dict__.get("bars")  # where they are made already
+        bar = self._bar if bars is None else bars.__getitem__
+        return [CriticalPathStep(bar(n), self._ns(ticks)) for n, ticks in self._path]
 
     @cached_property
     def _path(self) -> list[tuple[int, int]]:
@@ -207,13 +209,16 @@ class Timeline:
         A buffer is held from the first micro-op that touches it after its allocation to the end of
         the last. Periods that were carried forward are unfolded.
         """
-        found = occupancy(self.program, self._state, self._sites)
+        found = occupancy(self.program, self._lives)
         return {s.name: [(self._ns(t), held) for t, held in found[s]] for s in found}
 
     def lives(self) -> list[tuple[Buffer, float, float]]:
         """Every allocation on chip that is used, and from when to when (ns) it is held."""
-        found = lives(self.program, self._state, self._sites)
-        return [(life.buffer, self._ns(life.start), self._ns(life.end)) for life in found]
+        return [(life.buffer, self._ns(life.start), self._ns(life.end)) for life in self._lives]
+
+    @cached_property
+    def _lives(self) -> list[Life]:
+        return lives(self.program, self._state, self._sites)
 
     def __str__(self) -> str:
         return table(self)
