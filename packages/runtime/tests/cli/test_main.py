@@ -311,6 +311,7 @@ def test_a_report_in_no_folder_is_rejected_before_the_run(nki_run, program):
         (["--option", "uninitialized=7", "program.py"], "option uninitialized does not take '7'"),
         (["--option", "speed=7", "program.py"], "unknown option 'speed'"),
         (["--fast", "program.py"], "unrecognized arguments: --fast"),
+        (["--chekc", "memory", "program.py"], "did you mean '--check'?"),
         (["--backend", "neuron", "program.py"], "vendor package not installed"),
     ],
 )

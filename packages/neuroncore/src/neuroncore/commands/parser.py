@@ -39,9 +39,12 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         message = _CHOICE.sub(_none_of, message)
+        if found := _UNKNOWN.match(message):
+            message += did_you_mean(found[1], self._option_string_actions)
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
+_UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 _CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)")
 
 
@@ -109,8 +112,7 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Nam
     """Options and operands in any order; an unknown option is an error that names a similar one."""
     given, unknown = parser.parse_known_intermixed_args(words)
     if unknown:
-        near = did_you_mean(unknown[0], parser._option_string_actions)
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return given
 
 
