@@ -83,6 +83,6 @@ def test_the_command_takes_a_budget(tmp_path, capsys):
     file.write_text(CROSSING)
     assert main(["explain", str(file), "--budget", "10"]) == 0
     said = capsys.readouterr().out
-    assert "W7: " in said and "nothing proves them apart [budget]" in said
+    assert "W7: " in said and "nothing proves them disjoint [budget]" in said
     assert main(["explain", str(file), "--budget", "10", "--output-format", "json"]) == 0
     assert "W7" in {d["code"] for d in json.loads(capsys.readouterr().out)["diagnostics"]}

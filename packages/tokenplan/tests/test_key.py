@@ -117,12 +117,12 @@ def constant_added(a: float16[4, 4]):
     ],
     ids=["content", "dtypes", "dtype at an address", "order of elements"],
 )
-def test_kernels_that_touch_the_same_bytes_to_another_end_have_another_key(other):
+def test_kernels_that_access_the_same_bytes_to_another_end_have_another_key(other):
     assert other != CONSTANT
     assert key(other) != key(CONSTANT)
 
 
-def test_a_result_that_nothing_touches_belongs_to_the_key():
+def test_a_result_without_an_access_belongs_to_the_key():
     unused = TEXT.replace("b: float32[1024, 512])", "b: float32[1024, 512], c: float32[4, 4])")
     assert key(unused.replace("return out", "return c")) != key(unused)
 

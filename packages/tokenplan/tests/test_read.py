@@ -1,4 +1,4 @@
-"""The planner's view of a program: who touches which bytes, in iterations."""
+"""The planner's view of a program: which operation accesses which bytes, in iterations."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_offsets_count_bytes_per_iteration_not_values_of_the_variable():
     assert (load.id, store.id, load.engine) == ("dma_copy", "dma_copy.2", "dma")
 
 
-def test_a_buffer_made_in_a_loop_is_anew_in_each_iteration():
+def test_a_buffer_of_a_loop_is_another_in_each_iteration():
     buffers = read(parse_program(EVEN_ODD)).buffers
     assert buffers["t"].scope == ("k",)
     assert buffers["a"].scope == () and buffers["a"].is_parameter

@@ -92,7 +92,7 @@ def plan(queues: dict[str, str], *waits: dict, **slots: int) -> dict:
 
 
 def text(file: dict) -> str:
-    """The file; where little is counted, edges are counted anew."""
+    """The file; where little is counted, edges are counted again."""
     edges, stats = file["edges"], file["stats"]
     if isinstance(edges, list) and all(map(is_edge, edges)) and "pairs" not in (stats or ()):
         file = file | {"stats": counted(edges)}

@@ -1,4 +1,4 @@
-"""Bytes that accesses touch, iterations that edges reach: against plain loops."""
+"""Bytes of accesses, iterations that edges reach: against plain loops."""
 
 from itertools import product
 from random import Random

@@ -1,4 +1,4 @@
-"""Edges of a plan file against the bytes that unrolled instances touch."""
+"""Edges of a plan file against the bytes that unrolled instances access."""
 
 from itertools import product
 

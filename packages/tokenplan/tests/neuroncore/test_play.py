@@ -72,7 +72,7 @@ def test_a_gemm_needs_two_places_for_what_its_loops_load():
 
 
 def test_no_random_timing_of_a_gemm_has_a_race():
-    """Byte for byte: the pairs come from what each instance touches, not from the graph."""
+    """Byte for byte: the pairs come from what each instance accesses, not from the graph."""
     _, graph, plan, played = small()
     pairs = np.array(list(conflicts(graph.kernel, plan.as_json())))
     run, takes = instances(graph, plan), durations(graph, played)
