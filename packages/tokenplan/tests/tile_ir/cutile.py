@@ -41,13 +41,13 @@ KERNELS = {
 }
 
 
-def exported(name: str, trips: int = 64) -> bytes:
-    """The bytecode of a kernel on arrays of unknown size that do not alias."""
+def exported(name: str, trips: int = 64, alias_groups: tuple[str, ...] = ()) -> bytes:
+    """The bytecode of a kernel on arrays of unknown size, which alias in groups alone."""
     kernel, arrays = KERNELS[name]
     constraint = compilation.ArrayConstraint(
-        ct.float32, 2, index_dtype=ct.int32, stride_lower_bound_incl=0, alias_groups=[],
-        may_alias_internally=False, stride_constant=[None, 1], stride_divisible_by=[16, 1],
-        base_addr_divisible_by=16,
+        ct.float32, 2, index_dtype=ct.int32, stride_lower_bound_incl=0,
+        alias_groups=[*alias_groups], may_alias_internally=False, stride_constant=[None, 1],
+        stride_divisible_by=[16, 1], base_addr_divisible_by=16,
     )  # fmt: skip
     parameters = [*[constraint] * arrays, compilation.ConstantConstraint(trips)]
     convention = compilation.CallingConvention.cutile_python_v1()

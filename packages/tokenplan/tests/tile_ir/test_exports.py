@@ -19,11 +19,11 @@ NAMES = ("even_odd", "two_stores", "disjoint_store", "recurrence")
 each_export = pytest.mark.parametrize("name", NAMES)
 
 
-def export(name, trips=64):
+def export(name, trips=64, alias_groups=()):
     pytest.importorskip("cuda.tile", reason="not installed: pip install 'tokenplan[cutile]'")
     from packages.tokenplan.tests.tile_ir import cutile
 
-    return cutile.exported(name, trips)
+    return cutile.exported(name, trips, alias_groups)
 
 
 def run(function, name):
@@ -98,6 +98,17 @@ def test_the_command_shows_both_token_graphs_and_writes_the_needed_one(tmp_path,
     assert "load -> store  in the same iteration: " in shown and "[residues]" in shown
     assert "assumed: different elements of p0 are different bytes" in shown
     assert bytecode.read(new.read_bytes()).functions
+
+
+def test_arrays_of_one_alias_group_stay_in_order(tmp_path, capsys):
+    file = tmp_path / "k.tileirbc"
+    file.write_bytes(export("disjoint_store", TRIPS, ("g",)))
+
+    assert main(["explain", str(file)]) == 0
+    assert "which may share bytes; --distinct p0,p5" in (shown := capsys.readouterr().out)
+    assert "load -> store  in the same iteration" in shown.partition("tokens that it has")[0]
+    assert main(["explain", str(file), "--distinct", "p0,p5"]) == 0
+    assert "0 orders to keep" in capsys.readouterr().out
 
 
 def test_foreign_bytecode_is_a_usage_error(tmp_path, capsys):

@@ -253,6 +253,34 @@ def test_an_early_end_of_a_loop_is_rejected_by_name():
         explain_bytecode(function(build, POINTER, tile("i1")))
 
 
+def between_arrays(second_is_fence=False):
+    """A load of one array, then a store to another, with a token."""
+
+    def build(body, p, q):
+        zero = [body.integer(0)] * 2
+        order = "acquire" if second_is_fence else "weak"
+        value, token = body.load(body.view(p, *WIDE), zero, order=order)
+        body.store(body.view(q, *WIDE), zero, value, token)
+
+    return function(build, POINTER, POINTER)
+
+
+def test_arrays_that_tokens_order_may_share_bytes_unless_they_are_distinct():
+    text = explained(between_arrays(), num_bytes=(2**30,) * 2)
+    assert "1 orders to keep\n  load -> store" in text
+    assert "its tokens order p0 and p1, which may share bytes; --distinct p0,p1" in text
+
+    text = explained(between_arrays(), num_bytes=(2**30,) * 2, distinct=[("p1", "p0")])
+    assert "0 orders to keep" in text and "which may share bytes" not in text
+    with pytest.raises(BytecodeError, match="kernel has no pointer p7"):
+        explain_bytecode(between_arrays(), distinct=[("p0", "p7")])
+
+
+def test_a_memory_order_between_two_arrays_is_not_an_alias():
+    text = explained(between_arrays(second_is_fence=True), num_bytes=(2**30,) * 2)
+    assert "1 orders to keep" in text and "may share bytes" not in text
+
+
 # -- names and rules -------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from packages.tokenplan.tests.tile_ir.random_kernels import random_kernel
 from tokenplan.tile_ir import bytecode, emit, explain_bytecode, orders_of
 from tokenplan.tile_ir.bytecode.building import I32
 
-QUICK, ALL = 60, 500
+QUICK, ALL = 25, 500
 
 
 def with_dynamic_loops(data):

@@ -16,7 +16,7 @@ from tokenplan.tile_ir.bytecode.types import TOKEN, pointer, tile
 from tokenplan.tile_ir.description import ATOMIC_MODES
 
 SEED = 27
-QUICK, ALL = 250, 10_000
+QUICK, ALL = 100, 10_000
 
 
 def executed(found, orders, footprints_only=True):

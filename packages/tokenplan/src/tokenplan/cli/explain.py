@@ -95,6 +95,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="operation B waits for A, independent of the bytes they access")  # fmt: skip
     add("--may-alias", action="append", default=[], metavar="A,B", type=_two_names,
         help="parameters A and B may share bytes: all accesses to them stay in order")  # fmt: skip
+    add("--distinct", action="append", default=[], metavar="A,B", type=_two_names,
+        help="Tile IR bytecode: parameters A and B share no byte, although its tokens order "
+        "accesses to them")  # fmt: skip
     add("--budget", type=at_least(1), default=BUDGET, metavar="N",
         help="steps of the exact search per pair of accesses, beyond which it gives up and the "
         f"order is kept (default {BUDGET:,})")  # fmt: skip
@@ -150,7 +153,7 @@ def _bytecode(given: argparse.Namespace) -> int:
     except OSError as wrong:
         raise UsageError(f"cannot read {given.kernel}: {wrong.strerror}") from None
     text, new = explain_bytecode(
-        data, given.may_alias, given.budget, given.compile, checked_at_sizes
+        data, given.may_alias, given.budget, given.compile, checked_at_sizes, given.distinct
     )
     if given.rewrite is not None:
         with naming_output("--rewrite", given.rewrite):
@@ -164,7 +167,7 @@ def _bytecode(given: argparse.Namespace) -> int:
 
 _OF_PROGRAMS = {"spec": [], "claim": [], "join": [], "schedule": False, "report": None,
                 "output_format": "text"}  # fmt: skip
-_OF_BYTECODE = {"rewrite": None, "compile": ""}
+_OF_BYTECODE = {"rewrite": None, "compile": "", "distinct": []}
 """Options of one kind of kernel alone, with their defaults."""
 
 

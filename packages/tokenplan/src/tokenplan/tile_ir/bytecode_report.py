@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count, product
 from pathlib import Path
 from typing import Protocol
 
 from neuroncore.errors import LaunchError, Place
 from tokenplan.graph.token_graph import REMOVED
-from tokenplan.kernel.model import Mode
+from tokenplan.kernel.model import Mode, Op
 from tokenplan.rules import BUDGET, says
 from tokenplan.tile_ir import bytecode, compiler
-from tokenplan.tile_ir.bytecode import Block, Function, Module
+from tokenplan.tile_ir.bytecode import Block, BytecodeError, Function, Module
 from tokenplan.tile_ir.bytecode.verification import verify
 from tokenplan.tile_ir.emission import rewritten
 from tokenplan.tile_ir.function_model import FunctionModel, function_model
 from tokenplan.tile_ir.model import Order, Orders
-from tokenplan.tile_ir.orders import orders_of_kernel
+from tokenplan.tile_ir.orders import is_fence, orders_of_kernel
 from tokenplan.tile_ir.token_tracing import ACCESSES
 
 MAGIC = bytecode.MAGIC
@@ -52,11 +52,12 @@ Check = Callable[[Function, Sequence[tuple[str, str]]], Checked]
 
 def explain(
     data: bytes, may_alias: Sequence[tuple[str, str]] = (), budget: int = BUDGET, target: str = "",
-    check: Check | None = None,
+    check: Check | None = None, distinct: Sequence[tuple[str, str]] = (),
 ) -> tuple[str, bytes]:  # fmt: skip
     """The report on a file, and the file with the tokens that it needs.
 
-    may_alias: pairs of parameters (p0, p5 …) that may share bytes. target: compile both for it,
+    may_alias: pairs of parameters (p0, p5 …) that may share bytes, beside the pairs that the tokens
+    of the file order. distinct: pairs of these that share none. target: compile both for it,
     count barriers and list the compiler's remarks, where the compiler is installed. check: of each
     function with its new tokens, such as `tokenplan.checker.checked_at_sizes`; one that loses an
     order is not changed.
@@ -65,16 +66,45 @@ def explain(
     for function in module.functions:
         verify(function)
         found = function_model(function)
-        orders = orders_of_kernel(found.kernel, found.grid, may_alias, budget, found.may_be_empty)
+        own = _ordered_parameters(found, distinct)
+        pairs = (*may_alias, *own)
+        orders = orders_of_kernel(found.kernel, found.grid, pairs, budget, found.may_be_empty)
         new = rewritten(found, orders.kept)
-        checked = check(new, may_alias) if check else None
+        checked = check(new, pairs) if check else None
         functions.append(function if checked and checked.lost else new)
-        lines += [*_function(found, orders), *([checked.text] if checked else []), ""]
+        lines += [*_function(found, orders), *(f"its tokens order {a} and {b}, which may share "
+                  f"bytes; --distinct {a},{b} if they do not" for a, b in own)]  # fmt: skip
+        lines += [*([checked.text] if checked else []), ""]
         ids += [op.id for op in found.kernel.ops()]
     changed = replace(module, functions=tuple(functions))
     if target:
         lines += _compared(data, changed, target, ids)
     return "\n".join(lines).rstrip() + "\n", bytecode.write(changed)
+
+
+def _ordered_parameters(
+    found: FunctionModel, distinct: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Different parameters whose accesses a token of the file orders, without a memory order.
+
+    Front ends order arrays that may share bytes; that they may is not in the bytecode itself.
+    """
+    if unknown := {*chain(*distinct)} - found.kernel.buffers.keys():
+        raise BytecodeError(
+            f"{found.function.name} has no pointer {min(unknown)}",
+            expected=", ".join(found.kernel.buffers),
+        )
+    ops = {op.id: op for op in found.kernel.ops()}
+    pairs = {*chain(*(_of_two(ops[order.source], ops[order.sink]) for order in found.tokens))}
+    return sorted((min(pair), max(pair)) for pair in pairs - {*map(frozenset, distinct)})
+
+
+def _of_two(source: Op, sink: Op) -> Iterator[frozenset[str]]:
+    """The parameters of two accesses, if these alone are a reason for their order."""
+    one, other = ({access.buffer for access in op.accesses} for op in (source, sink))
+    writes = Mode.write in {access.mode for access in (*source.accesses, *sink.accesses)}
+    if writes and not (one & other or is_fence(source, sink)):
+        yield from map(frozenset, product(one, other))
 
 
 def _function(found: FunctionModel, orders: Orders) -> Iterator[str]:

@@ -65,13 +65,18 @@ def orders_of_kernel(
 
 def fences(kernel: Kernel, grid: int) -> tuple[Join, ...]:
     """The orders of acquire and release, which any bytes have."""
-    ops = [(op, dict(op.details).get("order", "")) for op in kernel.ops()]
     found = []
-    for (at, (one, before)), (late, (other, after)) in product(enumerate(ops), repeat=2):
+    for (at, one), (late, other) in product(enumerate(kernel.ops()), repeat=2):
         is_repeated = len(shared_loops(one, other)) > grid
-        if (before in ACQUIRES or after in RELEASES) and (at < late or is_repeated):
+        if is_fence(one, other) and (at < late or is_repeated):
             found.append(Join(one.id, other.id))
     return tuple(found)
+
+
+def is_fence(source: Op, sink: Op) -> bool:
+    """Whether an acquire or a release orders the two."""
+    before, after = (dict(op.details).get("order") for op in (source, sink))
+    return before in ACQUIRES or after in RELEASES
 
 
 def total_orders(kernel: Kernel, grid: int = 0) -> tuple[Order, ...]:
