@@ -177,6 +177,7 @@ def test_a_wrong_choice_names_what_is_possible(run_tests, options, text, message
     assert done.returncode in (1, 4)
     assert message in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+    assert "another exception occurred" not in done.stdout
 
 
 def test_results_of_another_shape_or_number_are_a_difference(run_tests):

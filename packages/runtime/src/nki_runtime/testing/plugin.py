@@ -61,7 +61,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     try:
         switch = _switch(report, *marker.args, **marker.kwargs)
     except (KernelError, TypeError) as wrong:
-        pytest.fail(f"@pytest.mark.nki: {_words(wrong)}", pytrace=False)
+        raise pytest.fail.Exception(f"@pytest.mark.nki: {_words(wrong)}", pytrace=False) from None
     with switch:
         result = yield
     errors = [finding for finding in report if finding.severity == "error"]
