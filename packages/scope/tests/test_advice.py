@@ -110,8 +110,29 @@ def slow(x, w):
 """
 
 
+GATED = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def slow(x, w):
+    weights = nl.ndarray((128, 128), dtype=w.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=weights, src=w)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for j in range(x.shape[1] // 8):
+        strip = nl.ndarray((128, 8), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=strip, src=x[:, nl.ds(j * 8, 8)])
+        product = nl.ndarray((128, 8), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=product, stationary=weights, moving=strip)
+        gate = nl.ndarray((128, 8), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.activation(dst=gate, op=nl.sigmoid, data=product)
+        nisa.dma_copy(dst=out[:, nl.ds(j * 8, 8)], src=gate)
+    return out
+"""
+"""What evacuates PSUM runs on one engine alone."""
+
+
 @pytest.mark.parametrize("mode", ["device", "as_written"])
-@pytest.mark.parametrize("text", [BLOCKS, ROWS], ids=["blocks", "rows"])
+@pytest.mark.parametrize("text", [BLOCKS, ROWS, GATED], ids=["blocks", "rows", "gated"])
 def test_three_causes_of_a_slow_kernel_are_named_with_their_gains(text, mode, page_of, data_of):
     x, w = np.ones((128, 128), np.float32), np.ones((128, 128), np.float32)
     document, _ = data_of(page_of(text, "slow", x, w, mode=mode))

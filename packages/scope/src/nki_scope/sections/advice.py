@@ -164,20 +164,30 @@ def _evacuation(timeline: Timeline) -> Iterator[Advice]:
     readers = set(map(id, _psum_readers(timeline.program)))
     found = [bar for bar in timeline.bars if bar.kind == "pass" and id(bar.call) in readers]
     lane, most = _most_common(bar.lane for bar in found)
-    other = EVACUATORS[0] if lane != EVACUATORS[0].name else EVACUATORS[1]
-    movable = [call for call in _calls(found) if _may_run_on(call, other)]
-    if most < 4 or 10 * most < 9 * len(found) or not movable:
+    if most < 4 or 10 * most < 9 * len(found):
         return
-    ids = set(map(id, movable))
+    other = EVACUATORS[0] if lane != EVACUATORS[0].name else EVACUATORS[1]
+    reading = _calls(found)
+    movable = [call for call in reading if _may_run_on(call, other)]
+    chosen = movable or reading
+    ids = set(map(id, chosen))
 
     def shared(program: Program) -> Program:
-        return replace(program, body=tuple(_alternated(program.body, ids, other)))
+        change = partial(_on, other) if movable else _nothing
+        return replace(program, body=tuple(_alternated(program.body, ids, change)))
 
+    cure = (
+        f"Give every other one to {other.name} with engine=."
+        if movable
+        else f"{other.name} does not execute them: let it copy every other tile to SBUF first "
+        "(tensor_copy with engine=), or do more in each of them."
+    )
     yield Advice(
         "One engine evacuates PSUM",
-        f"{most} of {len(found)} instructions that read PSUM are on {lane}. Give every other one "
-        f"to {other.name} with engine=.",
-        f"every other movable one is on {other.name}", movable, Change(program=shared),
+        f"{most} of {len(found)} instructions that read PSUM are on {lane}. {cure}",
+        f"every other movable one is on {other.name}" if movable else
+        f"every other one takes no time on {lane}",
+        chosen, Change(program=shared),
     )  # fmt: skip
 
 
@@ -265,31 +275,38 @@ def _left_out(left_out: Sequence[Call]) -> Callable[[Program], Program]:
 
 
 def _alternated(
-    body: tuple[Statement, ...], movable: Collection[int], engine: Engine
+    body: tuple[Statement, ...], chosen: Collection[int], change: ChangeOfCall
 ) -> Iterator[Statement]:
-    """Every other call of `movable` on `engine`; a loop around some has two iterations in one."""
+    """Every other call of `chosen` changed; a loop around some has two iterations in one."""
     turns = cycle((False, True))
+
+    def changed(statement: Statement) -> Sequence[Statement]:
+        return change(statement) if id(statement) in chosen else (statement,)
+
     for statement in body:
         if isinstance(statement, Loop):
-            own = any(id(inner) in movable for inner in statement.body)
+            own = any(id(inner) in chosen for inner in statement.body)
             if own and statement.trips % 2 == 0:
-                yield _doubled(statement, lambda s: _on(s, engine) if id(s) in movable else s)
+                yield _doubled(statement, changed)
             else:
-                yield replace(statement, body=tuple(_alternated(statement.body, movable, engine)))
-        elif id(statement) in movable and next(turns):
-            yield _on(statement, engine)
+                yield replace(statement, body=tuple(_alternated(statement.body, chosen, change)))
+        elif id(statement) in chosen and next(turns):
+            yield from change(statement)
         else:
             yield statement
 
 
-def _doubled(loop: Loop, change: Callable[[Statement], Statement]) -> Loop:
+ChangeOfCall = Callable[[Statement], Sequence[Statement]]
+
+
+def _doubled(loop: Loop, change: ChangeOfCall) -> Loop:
     """Two iterations in one, the second one changed."""
     later = {loop.variable: Affine.variable(loop.variable) + loop.step}
 
     def moved(access: Access) -> Access:
         return replace(access, offset=access.offset.substitute(later))
 
-    second = [map_accesses(change(statement), moved) for statement in loop.body]
+    second = [map_accesses(s, moved) for statement in loop.body for s in change(statement)]
     return replace(loop, step=2 * loop.step, body=(*loop.body, *second))
 
 
@@ -311,13 +328,19 @@ def _rotated(body: tuple[Statement, ...]) -> Iterator[Statement]:
             yield statement
 
 
-def _renamed(names: Mapping[str, str], statement: Statement) -> Statement:
+def _renamed(names: Mapping[str, str], statement: Statement) -> Sequence[Statement]:
     if isinstance(statement, Allocate):
-        buffer = statement.buffer
-        return replace(statement, buffer=replace(buffer, name=names.get(buffer.name, buffer.name)))
-    return map_accesses(statement, lambda a: replace(a, buffer=names.get(a.buffer, a.buffer)))
+        made = replace(
+            statement.buffer, name=names.get(statement.buffer.name, statement.buffer.name)
+        )
+        return (replace(statement, buffer=made),)
+    return (map_accesses(statement, lambda a: replace(a, buffer=names.get(a.buffer, a.buffer))),)
 
 
-def _on(statement: Statement, engine: Engine) -> Statement:
+def _on(engine: Engine, statement: Statement) -> Sequence[Statement]:
     assert isinstance(statement, Call)
-    return replace(statement, attrs={**statement.attrs, "engine": engine})
+    return (replace(statement, attrs={**statement.attrs, "engine": engine}),)
+
+
+def _nothing(statement: Statement) -> Sequence[Statement]:
+    return ()
