@@ -22,8 +22,8 @@ PICTURES = ROOT / "docs" / "pictures"
 ATTENTION = "'q=bf16[1,64,512]' 'k=bf16[1,64,512]' 'v=bf16[1,512,64]' scale=0.125"
 MLP = "import numpy as np\ndef mlp(x, w):\n    return np.maximum(x @ w, 0)\n"
 SIZES = {
-    "Timeline": 620, "Source": 900, "Memory": 1100, "Tensors": 720, "Roofline": 740,
-    "Advice": 1000, "Migration": 1000, "What if": 1000, "Schedule": 900, "Tokens": 560,
+    "Timeline": 620, "Source": 900, "Memory": 1500, "Tensors": 720, "Roofline": 900,
+    "Advice": 1100, "Migration": 1000, "What if": 1000, "Schedule": 900, "Tokens": 560,
 }  # fmt: skip
 """View → height of its picture."""
 
@@ -52,7 +52,8 @@ def pages(folder: Path) -> None:
     nki_migrate(["fix", "beta1/softmax.py", *options])
     picture("migration.html", "Migration", "softmax-migration.png")
     nki_run(["--report", "migrated.html", "new/softmax.py:softmax_kernel", "f32[256,512]"])
-    picture("migrated.html", "Timeline", "softmax-timeline.png")
+    for view in ("Timeline", "Source"):
+        picture("migrated.html", view, f"softmax-{view.lower()}.png")
     Path("mlp.py").write_text(MLP)
     sizes = ("--spec", "f32[64,128]", "--spec", "w=f32[128,256]")
     nkigym(["tune", "mlp.py:mlp", *sizes, "--budget", "400", "--report", "search.html"])

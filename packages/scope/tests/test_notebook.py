@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
-from types import SimpleNamespace
+from html import escape
 from typing import Any
 
 import numpy as np
 from members import ROOT
 
 import nki_runtime
-import nki_scope
+from neuroncore.checks import Report
+from neuroncore.findings import Finding
 from neuroncore.machine.observe import Event, Watcher, watched_by
 from neuroncore.program import parse_program
 from nki_migrate.engine.migration import migrate_source
@@ -21,32 +22,9 @@ from tokenplan import analyse
 from tokenplan.neuroncore import schedule
 
 
-class Formatter(dict):
-    """Takes functions by type, as IPython's formatter of a mimetype does."""
-
-    def for_type(self, kind: type, html: Any) -> None:
-        self[kind] = html
-
-    def for_type_by_name(self, module: str, name: str, html: Any) -> None:
-        self[module, name] = html
-
-    def html(self, value: Any) -> str:
-        """As IPython finds it: by the types of the value, or their names."""
-        keys = (key for t in type(value).__mro__ for key in (t, (t.__module__, t.__name__)))
-        return next(self[key] for key in keys if key in self)(value)
-
-
-def loaded() -> Formatter:
-    formatter = Formatter()
-    formatters = SimpleNamespace(formatters={"text/html": formatter})
-    nki_scope.load_ipython_extension(SimpleNamespace(display_formatter=formatters))
-    return formatter
-
-
 def executed(cell: str, names: dict[str, Any]) -> Any:
     """The value of the last expression of a cell."""
-    lines = (line for line in cell.splitlines() if not line.startswith("%"))
-    tree = ast.parse("\n".join(lines))
+    tree = ast.parse(cell)
     last = tree.body[-1]
     if isinstance(last, ast.Expr):
         shown = ast.Assign([ast.Name("shown", ast.Store())], last.value)
@@ -58,13 +36,12 @@ def executed(cell: str, names: dict[str, Any]) -> Any:
 def test_the_tour_runs_and_shows_a_timeline():
     text = (ROOT / "examples" / "notebooks" / "tour.ipynb").read_text("utf-8")
     cells = ["".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "code"]
-    names, formatter = {"__name__": "tour"}, loaded()
+    names = {"__name__": "tour"}
     with nki_runtime.use(nki="0.7", target="trn2"):
         values = [executed(cell, names) for cell in cells]
 
-    assert cells[0].startswith("%load_ext nki_scope")
     assert values[2] == 2 * 128 * 512
-    html = formatter[type(values[3])](values[3])
+    html = values[3]._repr_html_()
     assert html.startswith("<svg ") and "critical path" in html
     assert "<script" not in html and len(html) < 50_000
     assert values[4] == "add.html"
@@ -85,7 +62,7 @@ def stream(x: float32[512, 256]):
 def test_orders_and_plans_are_tables_of_their_waits():
     program = parse_program(PROGRAM)
     graph = analyse(program)
-    orders, plan = loaded().html(graph), loaded().html(schedule(graph, program))
+    orders, plan = graph._repr_html_(), schedule(graph, program)._repr_html_()
 
     assert "stream: 2 kept, 2 implied" in orders
     assert "<td>dma_copy</td><td>tensor_scalar</td><td>RAW</td><td>tile</td>" in orders
@@ -95,12 +72,12 @@ def test_orders_and_plans_are_tables_of_their_waits():
 def test_a_schedule_is_a_table_of_its_steps():
     tuned = tune(parse_program(PROGRAM), budget=50)
 
-    assert loaded().html(tuned).count("<tr>") == len(tuned.schedule) + 1
+    assert tuned._repr_html_().count("<tr>") == len(tuned.schedule) + 1
 
 
 def test_a_migration_is_a_table_of_its_changed_lines():
     old = ROOT / "examples" / "beta1" / "masked_add.py"
-    html = loaded().html(migrate_source(old.read_text("utf-8"), "<b>.py", Request()))
+    html = migrate_source(old.read_text("utf-8"), "<b>.py", Request())._repr_html_()
 
     assert "&lt;b&gt;.py: " in html
     assert "<td>import nki</td>" in html
@@ -111,7 +88,7 @@ def test_a_tensor_shows_its_first_values_and_counts_nans():
 
     class Shown(Watcher):
         def did(self, event: Event) -> None:
-            shown.append(loaded().html(event.views["dst"]))
+            shown.append(event.views["dst"]._repr_html_())
 
     x = np.arange(1280, dtype=np.float32).reshape(128, 10)
     x[1, 1] = np.nan
@@ -123,6 +100,21 @@ def test_a_tensor_shows_its_first_values_and_counts_nans():
     assert "[128, 10] float32 in sbuf: 0 to 1279, 1 NaN" in shown[0]
     assert "<td>10</td><td>nan</td><td>12</td>" in shown[0]
     assert "<td>1279</td>" not in shown[0]
+
+
+def test_findings_are_shown_as_text():
+    finding = Finding("memory", "<b> is read before it is written")
+    report = Report()
+    report.add(finding)
+
+    for value in (finding, report):
+        assert value._repr_html_() == f"<pre>{escape(str(value))}</pre>"
+
+
+def test_without_a_reporter_a_notebook_shows_the_text(monkeypatch):
+    monkeypatch.setattr("neuroncore.findings.notebook_html._html_of", lambda: lambda value: None)
+
+    assert Finding("memory", "x")._repr_html_() is None
 
 
 COPY = """

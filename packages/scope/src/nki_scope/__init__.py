@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 from neuroncore.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from nki_scope.notebook import load_ipython_extension
+    from nki_scope.notebook import html_of
     from nki_scope.reporter import Reporter, page
 
-__all__ = ["Reporter", "load_ipython_extension", "page"]
+__all__ = ["Reporter", "html_of", "page"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "notebook": "load_ipython_extension",
+        "notebook": "html_of",
         "reporter": "Reporter page",
     },
 )

@@ -1,4 +1,4 @@
-"""`%load_ext nki_scope`: results as HTML in a notebook, without script.
+"""Results as HTML in a notebook, without script.
 
 Types of packages that need not be installed are named; their attributes are all that is used.
 """
@@ -6,14 +6,12 @@ Types of packages that need not be installed are named; their attributes are all
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from neuroncore.checks import Report
-from neuroncore.findings import Finding
 from neuroncore.memory import View
 from neuroncore.timeline import Timeline
 from nki_runtime.trace import picture
@@ -26,13 +24,10 @@ CORNER = 6, 8
 """Rows and columns of a tensor that are shown."""
 
 
-def load_ipython_extension(shell: Any) -> None:
-    """Show the types of HTML_OF and HTML_OF_NAMED as HTML."""
-    formatter = shell.display_formatter.formatters["text/html"]
-    for kind, html in HTML_OF.items():
-        formatter.for_type(kind, html)
-    for (module, name), html in HTML_OF_NAMED.items():
-        formatter.for_type_by_name(module, name, html)
+def html_of(value: Any) -> str | None:
+    """The HTML of a value of a type in HTML_OF; None for any other."""
+    keys = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(value).__mro__)
+    return next((HTML_OF[key](value) for key in keys if key in HTML_OF), None)
 
 
 def _timeline(timeline: Timeline) -> str:
@@ -106,12 +101,14 @@ def _migration(result: Any) -> str:
     return _table(caption, ("", "before", "", "after", "rules"), rows)
 
 
-HTML_OF = {Timeline: _timeline, Finding: _text, Report: _text, View: _tensor}
-"""Type → its HTML."""
-HTML_OF_NAMED = {
-    ("tokenplan.graph.token_graph", "TokenGraph"): _orders,
-    ("tokenplan.neuroncore.plan", "AsyncPlan"): _plan,
-    ("nkigym.tuning.tune", "Tuned"): _schedule,
-    ("nki_migrate.engine.results", "FileResult"): _migration,
+HTML_OF: Mapping[str, Callable[[Any], str]] = {
+    "neuroncore.timeline.results.timeline.Timeline": _timeline,
+    "neuroncore.findings.finding.Finding": _text,
+    "neuroncore.checks.report.Report": _text,
+    "neuroncore.memory.view.View": _tensor,
+    "tokenplan.graph.token_graph.TokenGraph": _orders,
+    "tokenplan.neuroncore.plan.AsyncPlan": _plan,
+    "nkigym.tuning.tune.Tuned": _schedule,
+    "nki_migrate.engine.results.FileResult": _migration,
 }
-"""Module and name of a type → its HTML."""
+"""Type → its HTML."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from neuroncore.findings import Certainty, Finding
+from neuroncore.findings import Certainty, Finding, ShownAsHtml
 
 
-class Report:
+class Report(ShownAsHtml):
     """The findings of a run, in the order in which they were first met.
 
     A finding that comes again at the same place is counted, not listed again: as many findings as

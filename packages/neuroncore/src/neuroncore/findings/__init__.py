@@ -14,6 +14,7 @@ from neuroncore.findings.finding import (
     Severity,
     python_lines,
 )
+from neuroncore.findings.notebook_html import ShownAsHtml
 from neuroncore.findings.report import Case, FileReport, Report, RuleText
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "RuleText",
     "Safety",
     "Severity",
+    "ShownAsHtml",
     "python_lines",
 ]

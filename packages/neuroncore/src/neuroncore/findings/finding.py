@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from neuroncore.findings.notebook_html import ShownAsHtml
+
 
 class Severity(StrEnum):
     """How much a finding matters. The values are the levels of SARIF."""
@@ -91,7 +93,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(ShownAsHtml):
     """One violation of a rule.
 
     `rule` is its id, or the name of the check that found it; `code` the kind within a check.

@@ -10,6 +10,7 @@ import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import ShapeError
+from neuroncore.findings.notebook_html import ShownAsHtml
 from neuroncore.memory.indexing import index, pick
 from neuroncore.memory.indirection import indirect_view, num_offsets
 from neuroncore.memory.pattern import (
@@ -70,7 +71,7 @@ class Core(CoreState, Protocol):
     def stored_as(self, kind: DType) -> np.dtype: ...
 
 
-class View(ReshapedView):
+class View(ReshapedView, ShownAsHtml):
     """A strided view: element (i0, …) is storage[offset + Σ strides[k] · ik].
 
     Indexing with ints, slices, `nl.ds` and `...` gives further views; nothing is copied. On chip,

@@ -11,6 +11,7 @@ from math import inf, isclose
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from neuroncore.findings import ShownAsHtml
 from neuroncore.program import Program, emit
 from nkigym.analysis.roofline import Rooflines
 from nkigym.runners.background import Candidate, CandidateSink, Measured
@@ -249,7 +250,7 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class Tuned(ShownAsHtml):
     """The winner: its program, its source, the schedule that makes it of the root (as JSON), what
     was required of it, and the figures of the search. Rooflines are ns by resource.
     """

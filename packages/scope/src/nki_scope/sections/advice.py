@@ -169,26 +169,29 @@ def _evacuation(timeline: Timeline) -> Iterator[Advice]:
     other = EVACUATORS[0] if lane != EVACUATORS[0].name else EVACUATORS[1]
     reading = _calls(found)
     movable = [call for call in reading if _may_run_on(call, other)]
-    chosen = movable or reading
+    text = f"{most} of {len(found)} instructions that read PSUM are on {lane}."
+    if movable:
+        yield Advice(
+            "One engine evacuates PSUM",
+            f"{text} Give every other one to {other.name} with engine=.",
+            f"every other movable one is on {other.name}",
+            movable, _alternation(movable, partial(_on, other)),
+        )  # fmt: skip
+    else:
+        yield Advice(
+            "One engine evacuates PSUM",
+            f"{text} {other.name} does not execute them: let it copy every other tile to SBUF "
+            "first (tensor_copy with engine=), or do more in each of them.",
+            f"every other one takes no time on {lane}",
+            reading, _alternation(reading, _nothing),
+        )  # fmt: skip
+
+
+def _alternation(chosen: Sequence[Call], change: ChangeOfCall) -> Change:
     ids = set(map(id, chosen))
-
-    def shared(program: Program) -> Program:
-        change = partial(_on, other) if movable else _nothing
-        return replace(program, body=tuple(_alternated(program.body, ids, change)))
-
-    cure = (
-        f"Give every other one to {other.name} with engine=."
-        if movable
-        else f"{other.name} does not execute them: let it copy every other tile to SBUF first "
-        "(tensor_copy with engine=), or do more in each of them."
+    return Change(
+        program=lambda program: replace(program, body=tuple(_alternated(program.body, ids, change)))
     )
-    yield Advice(
-        "One engine evacuates PSUM",
-        f"{most} of {len(found)} instructions that read PSUM are on {lane}. {cure}",
-        f"every other movable one is on {other.name}" if movable else
-        f"every other one takes no time on {lane}",
-        chosen, Change(program=shared),
-    )  # fmt: skip
 
 
 def _may_run_on(call: Call, engine: Engine) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from neuroncore.findings import ShownAsHtml
 from tokenplan.graph.diagnostics import Diagnostic
 from tokenplan.kernel.model import Kernel
 
@@ -118,7 +119,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenGraph:
+class TokenGraph(ShownAsHtml):
     """Everything that is known about the orders of a kernel's operations."""
 
     kernel: Kernel

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuroncore.errors import AttributeValueError
+from neuroncore.findings import ShownAsHtml
 from neuroncore.program import Affine
 from neuroncore.targets import resolve_target
 from tokenplan.graph.token_graph import IMPLIED, KEPT, TokenGraph
@@ -44,7 +45,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class AsyncPlan:
+class AsyncPlan(ShownAsHtml):
     """How a kernel runs on queues that know of one another by counters alone.
 
     Every queue executes its instances in program order. `slots` says in how many places a buffer of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from neuroncore.findings import Finding
+from neuroncore.findings import Finding, ShownAsHtml
 
 
 class FileStatus(StrEnum):
@@ -39,7 +39,7 @@ class KernelReport:
 
 
 @dataclass(frozen=True, slots=True)
-class FileResult:
+class FileResult(ShownAsHtml):
     """Everything known about one file; `after` is the migrated text (`before` if untouched)."""
 
     path: str

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from neuroncore.findings.notebook_html import ShownAsHtml
 from neuroncore.program import Buffer, Call, Program
 from neuroncore.source_location import Place
 from neuroncore.timeline.compilation.toolchain import Transformation
@@ -64,7 +65,7 @@ class CriticalPathStep:
     path_ns: float
 
 
-class Timeline:
+class Timeline(ShownAsHtml):
     """A program played on one core of `target`.
 
     Times are ns from the first instruction. `repeats` are periods of loops that were carried
