@@ -74,15 +74,20 @@ def row(workload: Workload) -> str:
     stats = kernel.stats
     mib = stats.hbm_bytes / MIB
     measured = (stats.instructions, mib, took)
-    bounds = (*workload.at_most, MOST_CPU_S)
+    bounds, counts = (*workload.at_most, MOST_CPU_S), (workload.at_most[0], workload.least[0])
     above = [what for what, m, most in zip(BOUNDED, measured, bounds, strict=True) if m > most]
     cells = (
-        workload.name, stats.instructions, workload.at_most[0], workload.least[0], stats.dmas,
-        f"{mib:.3f}", workload.at_most[1], workload.least[1], f"{stats.predicted_us:.1f}",
+        workload.name, stats.instructions, *map(bound, counts), stats.dmas,
+        f"{mib:.3f}", bound(workload.at_most[1]), workload.least[1], f"{stats.predicted_us:.1f}",
         stats.peak_sbuf_bytes_per_partition, stats.psum_banks, f"{took:.3f}",
         f"ABOVE: {', '.join(above)}" if above else "holds",
     )  # fmt: skip
     return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def bound(count: float) -> str:
+    """A number that a row is held to, if it is."""
+    return "–" if math.isinf(count) else f"{count:,}"
 
 
 def public(names: list[str]) -> dict[str, str]:
@@ -104,9 +109,9 @@ def page(peer: dict[str, str]) -> str:
         stats = compiled(workload).stats
         theirs = peer.get(workload.name, "–, –").split(", ")
         cells = (
-            workload.name, f"{stats.instructions:,}", f"{workload.at_most[0]:,}",
-            f"{workload.least[0]:,}", f"{theirs[0]}", f"{stats.hbm_bytes / MIB:.3f}",
-            workload.at_most[1], workload.least[1], theirs[1], f"{stats.predicted_us:,.1f}",
+            workload.name, f"{stats.instructions:,}", bound(workload.at_most[0]),
+            bound(workload.least[0]), f"{theirs[0]}", f"{stats.hbm_bytes / MIB:.3f}",
+            bound(workload.at_most[1]), workload.least[1], theirs[1], f"{stats.predicted_us:,.1f}",
         )  # fmt: skip
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)

@@ -146,19 +146,52 @@ def interleaved_rope(x: Any, cos: Any, sin: Any) -> Any:
     return np.reshape(np.stack([a * cos - b * sin, a * sin + b * cos], -1), x.shape)
 
 
+def rotated(x: Any, cos: Any, sin: Any) -> Any:
+    half = x.shape[-1] // 2
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
+
+
+def llama_block(
+    x: Any, position: Any, cos: Any, sin: Any, keys: Any, values: Any, w1: Any, wq: Any, wk: Any,
+    wv: Any, wo: Any, w2: Any, gate: Any, up: Any, down: Any,
+) -> Any:  # fmt: skip
+    kind, (groups, length, width) = x.dtype, keys.shape
+    cos, sin = cos[position], sin[position]
+    h = rmsnorm(x.astype(np.float32), w1).astype(kind)
+    q = rotated(np.reshape(h @ wq, (groups, -1, width)), cos, sin).astype(kind)
+    keys[:, position] = rotated(np.reshape(h @ wk, (groups, width)), cos, sin)
+    values[:, position] = np.reshape(h @ wv, (groups, width))
+    scores = q @ np.transpose(keys, (0, 2, 1)) / math.sqrt(width)
+    scores = np.where(np.arange(length) <= position, scores, -np.inf)
+    heads = softmax(scores).astype(kind) @ values
+    x = x + np.reshape(heads, x.shape).astype(kind) @ wo
+    h = rmsnorm(x, w2).astype(kind)
+    g = h @ gate
+    return x + (g / (1 + np.exp(-g)) * (h @ up)).astype(kind) @ down
+
+
+def picked_rows(x: Any) -> Any:
+    return x[np.random.default_rng(0).random(x.shape[0]) < 0.5]
+
+
 def last_axes_swapped(x: Any) -> Any:
     return np.transpose(x, (0, 1, 3, 2))
 
 
+ANY = math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A function on arrays of these specs; bounds and least are (instructions, HBM MiB)."""
+    """A function on arrays of these specs; bounds and least are (instructions, HBM MiB), ANY for a
+    number that is not bounded."""
 
     name: str
     function: Callable[..., Any]
     specs: tuple[str, ...]
-    at_most: tuple[int, float]
-    least: tuple[int, float]
+    at_most: tuple[float, float]
+    least: tuple[float, float]
     in_place: bool = False
 
 
@@ -206,6 +239,14 @@ WORKLOADS = (
         (2, 0.016), in_place=True,
     ),
     Workload(
+        "Llama block", llama_block,
+        (
+            "bf16[1, 4096]", "i32[]", *("bf16[2048, 64]",) * 2, *("bf16[8, 2048, 128]",) * 2,
+            "bf16[4096]", "bf16[4096, 4096]", *("bf16[4096, 1024]",) * 2, "bf16[4096, 4096]",
+            "bf16[4096]", *("bf16[4096, 14336]",) * 2, "bf16[14336, 4096]",
+        ), (ANY, 432.516), (ANY, 424.035), in_place=True,
+    ),
+    Workload(
         "selective scan", selective_scan,
         ("f32[128, 64]", "f32[128, 64]", "f32[128, 8]", "f32[64, 8]", "f32[64, 8]"), (296, 0.112),
         (208, 0.102),
@@ -232,6 +273,10 @@ WORKLOADS = (
     Workload(
         "interleaved rope", interleaved_rope,
         ("f32[1024, 8, 128]", *("f32[1024, 1, 64]",) * 2), (88, 8.6), (80, 8.5),
+    ),
+    Workload("rows of a mask", picked_rows, ("f32[1024, 1024]",), (ANY, 3.9), (8, 3.805)),
+    Workload(
+        "int32 product", mm, ("i32[300, 513]", "i32[513, 200]"), (ANY, ANY), (ANY, 1.207)
     ),
     Workload(
         "last axes swapped", last_axes_swapped, ("f32[4, 16, 128, 64]",), (96, 4.1), (88, 4.0)

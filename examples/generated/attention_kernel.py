@@ -54,7 +54,7 @@ def attention(q, k, v):
     )
     out = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.shared_hbm)
     for batch in range(2):
-        transposed_rows = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
+        q_transposed = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
         q_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             q_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
@@ -64,10 +64,10 @@ def attention(q, k, v):
         nisa.nc_transpose(transposed[:, 0, :], q_tile[:, 0, :])
         nisa.nc_transpose(transposed[:, 1, :], q_tile[:, 1, :])
         nisa.tensor_copy(
-            transposed_rows.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0),
+            q_transposed.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0),
             transposed,
         )
-        right = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
+        k_matrix = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
         k_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             k_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
@@ -76,29 +76,32 @@ def attention(q, k, v):
         transposed_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
         nisa.nc_transpose(transposed_2[:, 0, :], k_tile[:, 0, :])
         nisa.nc_transpose(transposed_2[:, 1, :], k_tile[:, 1, :])
-        nisa.tensor_copy(right.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0), transposed_2)
-        right_2 = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_copy(
+            k_matrix.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0),
+            transposed_2,
+        )
+        v_matrix = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
-            right_2.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
+            v_matrix.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
             v.ap(pattern=[[64, 128], [16384, 2], [8192, 2], [1, 64]], offset=32768*batch),
         )
-        product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
-        nisa.nc_matmul(product[:, 0:256], transposed_rows[0:64, 0, 0:128], moving=right[0:64, 0, :])
+        scores = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
+        nisa.nc_matmul(scores[:, 0:256], q_transposed[0:64, 0, 0:128], moving=k_matrix[0:64, 0, :])
         nisa.nc_matmul(
-            product[:, 256:512],
-            transposed_rows[0:64, 0, 128:256],
-            moving=right[0:64, 0, :],
+            scores[:, 256:512],
+            q_transposed[0:64, 0, 128:256],
+            moving=k_matrix[0:64, 0, :],
         )
-        product_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
+        scores_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(
-            product_2[:, 0:256],
-            transposed_rows[64:128, 0, 0:128],
-            moving=right[64:128, 0, :],
+            scores_2[:, 0:256],
+            q_transposed[64:128, 0, 0:128],
+            moving=k_matrix[64:128, 0, :],
         )
         nisa.nc_matmul(
-            product_2[:, 256:512],
-            transposed_rows[64:128, 0, 128:256],
-            moving=right[64:128, 0, :],
+            scores_2[:, 256:512],
+            q_transposed[64:128, 0, 128:256],
+            moving=k_matrix[64:128, 0, :],
         )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
@@ -107,79 +110,75 @@ def attention(q, k, v):
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        select_reduce_of_rows = nl.ndarray(  # from attention.py:16
-            (128, 2),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
+        row_max = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile[:, 0, :],
             less_equal_on_chip[:, 0, :],
-            on_true=product[:, 0:256],
+            on_true=scores[:, 0:256],
             on_false=float("-inf"),
-            reduce_res=select_reduce_of_rows[:, 0:1],
+            reduce_res=row_max[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile[:, 1, :],
             less_equal_on_chip[:, 1, :],
-            on_true=product[:, 256:512],
+            on_true=scores[:, 256:512],
             on_false=float("-inf"),
-            reduce_res=select_reduce_of_rows[:, 1:2],
+            reduce_res=row_max[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.tensor_scalar(  # from attention.py:8
-            select_reduce_of_rows,
-            select_reduce_of_rows,
+            row_max,
+            row_max,
             op0=nl.multiply,
             operand0=0.125,
             op1=nl.multiply,
             operand1=-1.0,
         )
-        exp_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:8
+        row_sum = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:8
         nisa.activation(  # from attention.py:8
             exp_tile[:, 0, :],
             nl.exp,
             data=select_reduce_tile[:, 0, :],
-            bias=select_reduce_of_rows[:, 0:1],
+            bias=row_max[:, 0:1],
             scale=0.125,
             reduce_op=nl.add,
-            reduce_res=exp_of_rows[:, 0:1],
+            reduce_res=row_sum[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.activation(  # from attention.py:8
             exp_tile[:, 1, :],
             nl.exp,
             data=select_reduce_tile[:, 1, :],
-            bias=select_reduce_of_rows[:, 1:2],
+            bias=row_max[:, 1:2],
             scale=0.125,
             reduce_op=nl.add,
-            reduce_res=exp_of_rows[:, 1:2],
+            reduce_res=row_sum[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
-        nisa.reciprocal(reciprocal_of_rows, exp_of_rows)  # from attention.py:8
-        transposed_rows_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.reciprocal(reciprocal_of_rows, row_sum)  # from attention.py:8
+        exp_transposed = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         transposed_3 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
         nisa.nc_transpose(transposed_3[:, 0, :], exp_tile[:, 0, 0:128])
         nisa.nc_transpose(transposed_3[:, 1, :], exp_tile[:, 1, 0:128])
         nisa.nc_transpose(transposed_3[:, 2, :], exp_tile[:, 0, 128:256])
         nisa.nc_transpose(transposed_3[:, 3, :], exp_tile[:, 1, 128:256])
         nisa.tensor_copy(
-            transposed_rows_2.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            exp_transposed.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
             transposed_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
-        product_3 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
+        product = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k_2 in range(2):
             nisa.nc_matmul(
-                product_3[:, 0:64],
-                transposed_rows_2[:, k_2, 0:128],
-                moving=right_2[:, k_2, :],
+                product[:, 0:64],
+                exp_transposed[:, k_2, 0:128],
+                moving=v_matrix[:, k_2, :],
             )
         for k_2 in range(2):
             nisa.nc_matmul(
-                product_3[:, 64:128],
-                transposed_rows_2[:, k_2, 128:256],
-                moving=right_2[:, k_2, :],
+                product[:, 64:128],
+                exp_transposed[:, k_2, 128:256],
+                moving=v_matrix[:, k_2, :],
             )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
@@ -188,83 +187,75 @@ def attention(q, k, v):
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        select_reduce_of_rows_2 = nl.ndarray(  # from attention.py:16
-            (128, 2),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
+        row_max_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile_2[:, 0, :],
             less_equal_on_chip[:, 0, :],
-            on_true=product_2[:, 0:256],
+            on_true=scores_2[:, 0:256],
             on_false=float("-inf"),
-            reduce_res=select_reduce_of_rows_2[:, 0:1],
+            reduce_res=row_max_2[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile_2[:, 1, :],
             less_equal_on_chip[:, 1, :],
-            on_true=product_2[:, 256:512],
+            on_true=scores_2[:, 256:512],
             on_false=float("-inf"),
-            reduce_res=select_reduce_of_rows_2[:, 1:2],
+            reduce_res=row_max_2[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.tensor_scalar(  # from attention.py:8
-            select_reduce_of_rows_2,
-            select_reduce_of_rows_2,
+            row_max_2,
+            row_max_2,
             op0=nl.multiply,
             operand0=0.125,
             op1=nl.multiply,
             operand1=-1.0,
         )
-        exp_of_rows_2 = nl.ndarray(  # from attention.py:8
-            (128, 2),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
+        row_sum_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:8
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 0, :],
             nl.exp,
             data=select_reduce_tile_2[:, 0, :],
-            bias=select_reduce_of_rows_2[:, 0:1],
+            bias=row_max_2[:, 0:1],
             scale=0.125,
             reduce_op=nl.add,
-            reduce_res=exp_of_rows_2[:, 0:1],
+            reduce_res=row_sum_2[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 1, :],
             nl.exp,
             data=select_reduce_tile_2[:, 1, :],
-            bias=select_reduce_of_rows_2[:, 1:2],
+            bias=row_max_2[:, 1:2],
             scale=0.125,
             reduce_op=nl.add,
-            reduce_res=exp_of_rows_2[:, 1:2],
+            reduce_res=row_sum_2[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
-        nisa.reciprocal(reciprocal_of_rows_2, exp_of_rows_2)  # from attention.py:8
-        transposed_rows_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.reciprocal(reciprocal_of_rows_2, row_sum_2)  # from attention.py:8
+        exp_tile_2_transposed = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         transposed_4 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
         nisa.nc_transpose(transposed_4[:, 0, :], exp_tile_2[:, 0, 0:128])
         nisa.nc_transpose(transposed_4[:, 1, :], exp_tile_2[:, 1, 0:128])
         nisa.nc_transpose(transposed_4[:, 2, :], exp_tile_2[:, 0, 128:256])
         nisa.nc_transpose(transposed_4[:, 3, :], exp_tile_2[:, 1, 128:256])
         nisa.tensor_copy(
-            transposed_rows_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            exp_tile_2_transposed.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
             transposed_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
-        product_4 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
+        product_2 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k_2 in range(2):
             nisa.nc_matmul(
-                product_4[:, 0:64],
-                transposed_rows_3[:, k_2, 0:128],
-                moving=right_2[:, k_2 + 2, :],
+                product_2[:, 0:64],
+                exp_tile_2_transposed[:, k_2, 0:128],
+                moving=v_matrix[:, k_2 + 2, :],
             )
         for k_2 in range(2):
             nisa.nc_matmul(
-                product_4[:, 64:128],
-                transposed_rows_3[:, k_2, 128:256],
-                moving=right_2[:, k_2 + 2, :],
+                product_2[:, 64:128],
+                exp_tile_2_transposed[:, k_2, 128:256],
+                moving=v_matrix[:, k_2 + 2, :],
             )
         multiply_tile = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
@@ -273,7 +264,7 @@ def attention(q, k, v):
         )
         nisa.tensor_tensor(  # from attention.py:16
             multiply_tile,
-            product_3.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
+            product.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
@@ -288,7 +279,7 @@ def attention(q, k, v):
         )
         nisa.tensor_tensor(  # from attention.py:16
             multiply_tile_2,
-            product_4.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
+            product_2.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows_2.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )

@@ -41,19 +41,19 @@ def layernorm(x, weight, bias):
     nisa.dma_copy(x_tile, x.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=0))
     x_tile_2 = nl.ndarray((128, 2, 1024), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(x_tile_2, x.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=262144))
-    add_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from layernorm.py:8
-    nisa.tensor_reduce(add_of_rows, nl.add, data=x_tile, axis=(2,))  # from layernorm.py:8
-    add_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from layernorm.py:8
-    nisa.tensor_reduce(add_of_rows_2, nl.add, data=x_tile_2, axis=(2,))  # from layernorm.py:8
+    row_sum = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from layernorm.py:8
+    nisa.tensor_reduce(row_sum, nl.add, data=x_tile, axis=(2,))  # from layernorm.py:8
+    row_sum_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from layernorm.py:8
+    nisa.tensor_reduce(row_sum_2, nl.add, data=x_tile_2, axis=(2,))  # from layernorm.py:8
     nisa.tensor_scalar(  # from layernorm.py:8
-        add_of_rows,
-        add_of_rows,
+        row_sum,
+        row_sum,
         op0=nl.multiply,
         operand0=0.0009765625,
     )
     nisa.tensor_scalar(  # from layernorm.py:8
-        add_of_rows_2,
-        add_of_rows_2,
+        row_sum_2,
+        row_sum_2,
         op0=nl.multiply,
         operand0=0.0009765625,
     )
@@ -61,25 +61,25 @@ def layernorm(x, weight, bias):
         x_tile[:, 0, :],
         x_tile[:, 0, :],
         op0=nl.subtract,
-        operand0=add_of_rows[:, 0:1],
+        operand0=row_sum[:, 0:1],
     )
     nisa.tensor_scalar(  # from layernorm.py:9
         x_tile[:, 1, :],
         x_tile[:, 1, :],
         op0=nl.subtract,
-        operand0=add_of_rows[:, 1:2],
+        operand0=row_sum[:, 1:2],
     )
     nisa.tensor_scalar(  # from layernorm.py:9
         x_tile_2[:, 0, :],
         x_tile_2[:, 0, :],
         op0=nl.subtract,
-        operand0=add_of_rows_2[:, 0:1],
+        operand0=row_sum_2[:, 0:1],
     )
     nisa.tensor_scalar(  # from layernorm.py:9
         x_tile_2[:, 1, :],
         x_tile_2[:, 1, :],
         op0=nl.subtract,
-        operand0=add_of_rows_2[:, 1:2],
+        operand0=row_sum_2[:, 1:2],
     )
     square_tile = nl.ndarray(  # from layernorm.py:9
         (128, 2, 1024),
@@ -91,7 +91,7 @@ def layernorm(x, weight, bias):
         nl.square,
         data=x_tile[:, 0, :],
         reduce_op=nl.add,
-        reduce_res=add_of_rows[:, 0:1],
+        reduce_res=row_sum[:, 0:1],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     nisa.activation(  # from layernorm.py:9
@@ -99,7 +99,7 @@ def layernorm(x, weight, bias):
         nl.square,
         data=x_tile[:, 1, :],
         reduce_op=nl.add,
-        reduce_res=add_of_rows[:, 1:2],
+        reduce_res=row_sum[:, 1:2],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     square_tile_2 = nl.ndarray(  # from layernorm.py:9
@@ -112,7 +112,7 @@ def layernorm(x, weight, bias):
         nl.square,
         data=x_tile_2[:, 0, :],
         reduce_op=nl.add,
-        reduce_res=add_of_rows_2[:, 0:1],
+        reduce_res=row_sum_2[:, 0:1],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     nisa.activation(  # from layernorm.py:9
@@ -120,20 +120,20 @@ def layernorm(x, weight, bias):
         nl.square,
         data=x_tile_2[:, 1, :],
         reduce_op=nl.add,
-        reduce_res=add_of_rows_2[:, 1:2],
+        reduce_res=row_sum_2[:, 1:2],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     nisa.activation(  # from layernorm.py:10
-        add_of_rows,
+        row_sum,
         nl.rsqrt,
-        data=add_of_rows,
+        data=row_sum,
         bias=9.999999747378752e-06,
         scale=0.0009765625,
     )
     nisa.activation(  # from layernorm.py:10
-        add_of_rows_2,
+        row_sum_2,
         nl.rsqrt,
-        data=add_of_rows_2,
+        data=row_sum_2,
         bias=9.999999747378752e-06,
         scale=0.0009765625,
     )
@@ -141,7 +141,7 @@ def layernorm(x, weight, bias):
         x_tile[:, 0, :],
         x_tile[:, 0, :],
         op0=nl.multiply,
-        operand0=add_of_rows[:, 0:1],
+        operand0=row_sum[:, 0:1],
         op1=nl.multiply,
         operand1=weight_rows,
     )
@@ -149,7 +149,7 @@ def layernorm(x, weight, bias):
         x_tile[:, 1, :],
         x_tile[:, 1, :],
         op0=nl.multiply,
-        operand0=add_of_rows[:, 1:2],
+        operand0=row_sum[:, 1:2],
         op1=nl.multiply,
         operand1=weight_rows,
     )
@@ -157,7 +157,7 @@ def layernorm(x, weight, bias):
         x_tile_2[:, 0, :],
         x_tile_2[:, 0, :],
         op0=nl.multiply,
-        operand0=add_of_rows_2[:, 0:1],
+        operand0=row_sum_2[:, 0:1],
         op1=nl.multiply,
         operand1=weight_rows,
     )
@@ -165,7 +165,7 @@ def layernorm(x, weight, bias):
         x_tile_2[:, 1, :],
         x_tile_2[:, 1, :],
         op0=nl.multiply,
-        operand0=add_of_rows_2[:, 1:2],
+        operand0=row_sum_2[:, 1:2],
         op1=nl.multiply,
         operand1=weight_rows,
     )

@@ -52,42 +52,38 @@ def mlp(x, gate, up, down):
             up.ap(pattern=[[1024, 128], [131072, 4], [1, 512]], offset=512*block),
         )
         for column in range(2):
-            product = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:8
+            gated = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:8
             for k in range(4):
                 nisa.nc_matmul(
-                    product[:, 0, :],
+                    gated[:, 0, :],
                     right[:, k, 256*column : 256*column + 128],
                     moving=left[:, k, :],
                 )
             for k in range(4):
                 nisa.nc_matmul(
-                    product[:, 1, :],
+                    gated[:, 1, :],
                     right[:, k, 256*column + 128 : 256*column + 256],
                     moving=left[:, k, :],
                 )
-            product_2 = nl.ndarray(  # from mlp.py:10
-                (128, 2, 256),
-                dtype=nl.float32,
-                buffer=nl.psum,
-            )
+            product = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:10
             for k in range(4):
                 nisa.nc_matmul(
-                    product_2[:, 0, :],
+                    product[:, 0, :],
                     right_2[:, k, 256*column : 256*column + 128],
                     moving=left[:, k, :],
                 )
             for k in range(4):
                 nisa.nc_matmul(
-                    product_2[:, 1, :],
+                    product[:, 1, :],
                     right_2[:, k, 256*column + 128 : 256*column + 256],
                     moving=left[:, k, :],
                 )
-            silu_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)  # from mlp.py:9
-            nisa.activation(silu_tile, nl.silu, data=product)  # from mlp.py:9
+            silu = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)  # from mlp.py:9
+            nisa.activation(silu, nl.silu, data=gated)  # from mlp.py:9
             nisa.tensor_tensor(  # from mlp.py:10
                 kept[:, 4*block + 2*column : 4*block + 2*column + 2, :],
-                silu_tile,
-                data2=product_2,
+                silu,
+                data2=product,
                 op=nl.multiply,
             )
     out = nl.ndarray((256, 512), dtype=nl.float32, buffer=nl.shared_hbm)
@@ -99,9 +95,9 @@ def mlp(x, gate, up, down):
         )
     for row in range(2):
         out_tile = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
-        product_3 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:10
+        product_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:10
         for k in range(8):
-            nisa.nc_matmul(product_3, kept[:, k, 128*row : 128*row + 128], moving=right_3[:, k, :])
-        nisa.tensor_copy(out_tile, product_3)
+            nisa.nc_matmul(product_2, kept[:, k, 128*row : 128*row + 128], moving=right_3[:, k, :])
+        nisa.tensor_copy(out_tile, product_2)
         nisa.dma_copy(out[128*row : 128*row + 128, :], out_tile)  # from mlp.py:10
     return out

@@ -69,12 +69,12 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     copies_2 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
     nisa.nc_matmul(copies_2, ones, moving=norm1_row)
     nisa.tensor_copy(norm1_rows, copies_2)
-    right = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right, wq.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
-    right_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_2, wk.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
-    right_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_3, wv.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
+    wq_matrix = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(wq_matrix, wq.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
+    wk_matrix = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(wk_matrix, wk.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
+    wv_matrix = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(wv_matrix, wv.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
     multiply_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     iota_in_hbm_tile = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
     x_on_chip = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -144,21 +144,29 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         op1=nl.multiply,
         operand1=norm1_rows,
     )
-    transposed_rows = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    multiply_transposed = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     transposed = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
     nisa.nc_transpose(transposed[:, 0, :], multiply_tile[:, 0, 0:128])
     nisa.nc_transpose(transposed[:, 1, :], multiply_tile[:, 1, 0:128])
     nisa.nc_transpose(transposed[:, 2, :], multiply_tile[:, 0, 128:256])
     nisa.nc_transpose(transposed[:, 3, :], multiply_tile[:, 1, 128:256])
     nisa.tensor_copy(
-        transposed_rows.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+        multiply_transposed.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         transposed.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
     )
     product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from transformer.py:24
     for k in range(2):
-        nisa.nc_matmul(product[:, 0:256], transposed_rows[:, k, 0:128], moving=right[:, k, :])
+        nisa.nc_matmul(
+            product[:, 0:256],
+            multiply_transposed[:, k, 0:128],
+            moving=wq_matrix[:, k, :],
+        )
     for k in range(2):
-        nisa.nc_matmul(product[:, 256:512], transposed_rows[:, k, 128:256], moving=right[:, k, :])
+        nisa.nc_matmul(
+            product[:, 256:512],
+            multiply_transposed[:, k, 128:256],
+            moving=wq_matrix[:, k, :],
+        )
     product_rows = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.tensor_copy(product_rows, product.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
     nisa.dma_copy(
@@ -167,12 +175,16 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     )
     product_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from transformer.py:24
     for k in range(2):
-        nisa.nc_matmul(product_2[:, 0:256], transposed_rows[:, k, 0:128], moving=right_2[:, k, :])
+        nisa.nc_matmul(
+            product_2[:, 0:256],
+            multiply_transposed[:, k, 0:128],
+            moving=wk_matrix[:, k, :],
+        )
     for k in range(2):
         nisa.nc_matmul(
             product_2[:, 256:512],
-            transposed_rows[:, k, 128:256],
-            moving=right_2[:, k, :],
+            multiply_transposed[:, k, 128:256],
+            moving=wk_matrix[:, k, :],
         )
     product_rows_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.tensor_copy(
@@ -185,12 +197,16 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     )
     product_3 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from transformer.py:24
     for k in range(2):
-        nisa.nc_matmul(product_3[:, 0:256], transposed_rows[:, k, 0:128], moving=right_3[:, k, :])
+        nisa.nc_matmul(
+            product_3[:, 0:256],
+            multiply_transposed[:, k, 0:128],
+            moving=wv_matrix[:, k, :],
+        )
     for k in range(2):
         nisa.nc_matmul(
             product_3[:, 256:512],
-            transposed_rows[:, k, 128:256],
-            moving=right_3[:, k, :],
+            multiply_transposed[:, k, 128:256],
+            moving=wv_matrix[:, k, :],
         )
     nisa.tensor_copy(
         matmul_3_on_chip.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
@@ -318,7 +334,7 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         )
     reshape_on_chip = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
     for batch in range(2):
-        transposed_rows_2 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
+        concatenate_transposed = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
         concatenate_in_hbm_tile_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             concatenate_in_hbm_tile_2.ap(
@@ -332,10 +348,10 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         nisa.nc_transpose(transposed_2[:, 0, :], concatenate_in_hbm_tile_2[:, 0, :])
         nisa.nc_transpose(transposed_2[:, 1, :], concatenate_in_hbm_tile_2[:, 1, :])
         nisa.tensor_copy(
-            transposed_rows_2.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0),
+            concatenate_transposed.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0),
             transposed_2,
         )
-        right_4 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
+        concatenate_in_hbm_2_matrix = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
         concatenate_in_hbm_2_tile_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             concatenate_in_hbm_2_tile_2.ap(
@@ -348,39 +364,42 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
         transposed_3 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
         nisa.nc_transpose(transposed_3[:, 0, :], concatenate_in_hbm_2_tile_2[:, 0, :])
         nisa.nc_transpose(transposed_3[:, 1, :], concatenate_in_hbm_2_tile_2[:, 1, :])
-        nisa.tensor_copy(right_4.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0), transposed_3)
-        right_5 = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_copy(
+            concatenate_in_hbm_2_matrix.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0),
+            transposed_3,
+        )
+        matmul_in_hbm_3_matrix = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
-            right_5[:, 0:3:2, :],
+            matmul_in_hbm_3_matrix[:, 0:3:2, :],
             matmul_3_on_chip.ap(pattern=[[512, 64], [256, 2], [64, 2], [1, 64]], offset=128*batch),
         )
         nisa.dma_copy(
-            right_5[:, 1:4:2, :],
+            matmul_in_hbm_3_matrix[:, 1:4:2, :],
             matmul_3_on_chip.ap(
                 pattern=[[512, 64], [256, 2], [64, 2], [1, 64]], offset=128*batch + 32768
             ),
         )
-        product_4 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
+        scores = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(
-            product_4[:, 0:256],
-            transposed_rows_2[0:64, 0, 0:128],
-            moving=right_4[0:64, 0, :],
+            scores[:, 0:256],
+            concatenate_transposed[0:64, 0, 0:128],
+            moving=concatenate_in_hbm_2_matrix[0:64, 0, :],
         )
         nisa.nc_matmul(
-            product_4[:, 256:512],
-            transposed_rows_2[0:64, 0, 128:256],
-            moving=right_4[0:64, 0, :],
+            scores[:, 256:512],
+            concatenate_transposed[0:64, 0, 128:256],
+            moving=concatenate_in_hbm_2_matrix[0:64, 0, :],
         )
-        product_5 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
+        scores_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(
-            product_5[:, 0:256],
-            transposed_rows_2[64:128, 0, 0:128],
-            moving=right_4[64:128, 0, :],
+            scores_2[:, 0:256],
+            concatenate_transposed[64:128, 0, 0:128],
+            moving=concatenate_in_hbm_2_matrix[64:128, 0, :],
         )
         nisa.nc_matmul(
-            product_5[:, 256:512],
-            transposed_rows_2[64:128, 0, 128:256],
-            moving=right_4[64:128, 0, :],
+            scores_2[:, 256:512],
+            concatenate_transposed[64:128, 0, 128:256],
+            moving=concatenate_in_hbm_2_matrix[64:128, 0, :],
         )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
@@ -389,79 +408,75 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        select_reduce_of_rows = nl.ndarray(  # from attention.py:16
-            (128, 2),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
+        row_max = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile[:, 0, :],
             less_equal_on_chip[:, 0, :],
-            on_true=product_4[:, 0:256],
+            on_true=scores[:, 0:256],
             on_false=float("-inf"),
-            reduce_res=select_reduce_of_rows[:, 0:1],
+            reduce_res=row_max[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile[:, 1, :],
             less_equal_on_chip[:, 1, :],
-            on_true=product_4[:, 256:512],
+            on_true=scores[:, 256:512],
             on_false=float("-inf"),
-            reduce_res=select_reduce_of_rows[:, 1:2],
+            reduce_res=row_max[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.tensor_scalar(  # from attention.py:8
-            select_reduce_of_rows,
-            select_reduce_of_rows,
+            row_max,
+            row_max,
             op0=nl.multiply,
             operand0=0.125,
             op1=nl.multiply,
             operand1=-1.0,
         )
-        exp_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:8
+        row_sum = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:8
         nisa.activation(  # from attention.py:8
             exp_tile[:, 0, :],
             nl.exp,
             data=select_reduce_tile[:, 0, :],
-            bias=select_reduce_of_rows[:, 0:1],
+            bias=row_max[:, 0:1],
             scale=0.125,
             reduce_op=nl.add,
-            reduce_res=exp_of_rows[:, 0:1],
+            reduce_res=row_sum[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.activation(  # from attention.py:8
             exp_tile[:, 1, :],
             nl.exp,
             data=select_reduce_tile[:, 1, :],
-            bias=select_reduce_of_rows[:, 1:2],
+            bias=row_max[:, 1:2],
             scale=0.125,
             reduce_op=nl.add,
-            reduce_res=exp_of_rows[:, 1:2],
+            reduce_res=row_sum[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
-        nisa.reciprocal(reciprocal_of_rows, exp_of_rows)  # from attention.py:8
-        transposed_rows_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.reciprocal(reciprocal_of_rows, row_sum)  # from attention.py:8
+        exp_transposed = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         transposed_4 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
         nisa.nc_transpose(transposed_4[:, 0, :], exp_tile[:, 0, 0:128])
         nisa.nc_transpose(transposed_4[:, 1, :], exp_tile[:, 1, 0:128])
         nisa.nc_transpose(transposed_4[:, 2, :], exp_tile[:, 0, 128:256])
         nisa.nc_transpose(transposed_4[:, 3, :], exp_tile[:, 1, 128:256])
         nisa.tensor_copy(
-            transposed_rows_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            exp_transposed.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
             transposed_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
-        product_6 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
+        product_4 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k in range(2):
             nisa.nc_matmul(
-                product_6[:, 0:64],
-                transposed_rows_3[:, k, 0:128],
-                moving=right_5[:, k, :],
+                product_4[:, 0:64],
+                exp_transposed[:, k, 0:128],
+                moving=matmul_in_hbm_3_matrix[:, k, :],
             )
         for k in range(2):
             nisa.nc_matmul(
-                product_6[:, 64:128],
-                transposed_rows_3[:, k, 128:256],
-                moving=right_5[:, k, :],
+                product_4[:, 64:128],
+                exp_transposed[:, k, 128:256],
+                moving=matmul_in_hbm_3_matrix[:, k, :],
             )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
@@ -470,93 +485,85 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        select_reduce_of_rows_2 = nl.ndarray(  # from attention.py:16
-            (128, 2),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
+        row_max_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile_2[:, 0, :],
             less_equal_on_chip[:, 0, :],
-            on_true=product_5[:, 0:256],
+            on_true=scores_2[:, 0:256],
             on_false=float("-inf"),
-            reduce_res=select_reduce_of_rows_2[:, 0:1],
+            reduce_res=row_max_2[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.select_reduce(  # from attention.py:16
             select_reduce_tile_2[:, 1, :],
             less_equal_on_chip[:, 1, :],
-            on_true=product_5[:, 256:512],
+            on_true=scores_2[:, 256:512],
             on_false=float("-inf"),
-            reduce_res=select_reduce_of_rows_2[:, 1:2],
+            reduce_res=row_max_2[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.tensor_scalar(  # from attention.py:8
-            select_reduce_of_rows_2,
-            select_reduce_of_rows_2,
+            row_max_2,
+            row_max_2,
             op0=nl.multiply,
             operand0=0.125,
             op1=nl.multiply,
             operand1=-1.0,
         )
-        exp_of_rows_2 = nl.ndarray(  # from attention.py:8
-            (128, 2),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
+        row_sum_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:8
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 0, :],
             nl.exp,
             data=select_reduce_tile_2[:, 0, :],
-            bias=select_reduce_of_rows_2[:, 0:1],
+            bias=row_max_2[:, 0:1],
             scale=0.125,
             reduce_op=nl.add,
-            reduce_res=exp_of_rows_2[:, 0:1],
+            reduce_res=row_sum_2[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 1, :],
             nl.exp,
             data=select_reduce_tile_2[:, 1, :],
-            bias=select_reduce_of_rows_2[:, 1:2],
+            bias=row_max_2[:, 1:2],
             scale=0.125,
             reduce_op=nl.add,
-            reduce_res=exp_of_rows_2[:, 1:2],
+            reduce_res=row_sum_2[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
-        nisa.reciprocal(reciprocal_of_rows_2, exp_of_rows_2)  # from attention.py:8
-        transposed_rows_4 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.reciprocal(reciprocal_of_rows_2, row_sum_2)  # from attention.py:8
+        exp_tile_2_transposed = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         transposed_5 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
         nisa.nc_transpose(transposed_5[:, 0, :], exp_tile_2[:, 0, 0:128])
         nisa.nc_transpose(transposed_5[:, 1, :], exp_tile_2[:, 1, 0:128])
         nisa.nc_transpose(transposed_5[:, 2, :], exp_tile_2[:, 0, 128:256])
         nisa.nc_transpose(transposed_5[:, 3, :], exp_tile_2[:, 1, 128:256])
         nisa.tensor_copy(
-            transposed_rows_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            exp_tile_2_transposed.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
             transposed_5.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
-        product_7 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
+        product_5 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k in range(2):
             nisa.nc_matmul(
-                product_7[:, 0:64],
-                transposed_rows_4[:, k, 0:128],
-                moving=right_5[:, k + 2, :],
+                product_5[:, 0:64],
+                exp_tile_2_transposed[:, k, 0:128],
+                moving=matmul_in_hbm_3_matrix[:, k + 2, :],
             )
         for k in range(2):
             nisa.nc_matmul(
-                product_7[:, 64:128],
-                transposed_rows_4[:, k, 128:256],
-                moving=right_5[:, k + 2, :],
+                product_5[:, 64:128],
+                exp_tile_2_transposed[:, k, 128:256],
+                moving=matmul_in_hbm_3_matrix[:, k + 2, :],
             )
         nisa.tensor_tensor(  # from attention.py:16
             reshape_on_chip.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch),
-            product_6.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
+            product_4.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from attention.py:16
             reshape_on_chip.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch + 64),
-            product_7.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
+            product_5.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows_2.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
@@ -567,132 +574,132 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     copies_3 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
     nisa.nc_matmul(copies_3, ones, moving=norm2_row)
     nisa.tensor_copy(norm2_rows, copies_3)
-    right_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_6, wo.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
-    right_7 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_7, gate.ap(pattern=[[512, 128], [65536, 2], [1, 512]], offset=0))
-    right_8 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_8, up.ap(pattern=[[512, 128], [65536, 2], [1, 512]], offset=0))
-    right_9 = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(right_9, down.ap(pattern=[[256, 128], [32768, 4], [1, 256]], offset=0))
-    transposed_rows_5 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    wo_matrix = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(wo_matrix, wo.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
+    gate_matrix = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(gate_matrix, gate.ap(pattern=[[512, 128], [65536, 2], [1, 512]], offset=0))
+    up_matrix = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(up_matrix, up.ap(pattern=[[512, 128], [65536, 2], [1, 512]], offset=0))
+    down_matrix = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(down_matrix, down.ap(pattern=[[256, 128], [32768, 4], [1, 256]], offset=0))
+    reshape_transposed = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     transposed_6 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
     nisa.nc_transpose(transposed_6[:, 0, :], reshape_on_chip[:, 0:128])
     nisa.nc_transpose(transposed_6[:, 1, :], reshape_on_chip[:, 256:384])
     nisa.nc_transpose(transposed_6[:, 2, :], reshape_on_chip[:, 128:256])
     nisa.nc_transpose(transposed_6[:, 3, :], reshape_on_chip[:, 384:512])
     nisa.tensor_copy(
-        transposed_rows_5.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+        reshape_transposed.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         transposed_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
     )
-    product_8 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from transformer.py:26
+    x_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from transformer.py:26
     for k in range(2):
-        nisa.nc_matmul(product_8[:, 0:256], transposed_rows_5[:, k, 0:128], moving=right_6[:, k, :])
+        nisa.nc_matmul(x_2[:, 0:256], reshape_transposed[:, k, 0:128], moving=wo_matrix[:, k, :])
     for k in range(2):
         nisa.nc_matmul(
-            product_8[:, 256:512],
-            transposed_rows_5[:, k, 128:256],
-            moving=right_6[:, k, :],
+            x_2[:, 256:512],
+            reshape_transposed[:, k, 128:256],
+            moving=wo_matrix[:, k, :],
         )
-    add_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    x_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     multiply_tile_8 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     x_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.tensor_tensor(  # from transformer.py:26
-        add_tile,
+        x_3,
         x_on_chip,
-        data2=product_8.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
+        data2=x_2.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
         op=nl.add,
     )
-    square_of_rows = nl.ndarray(  # from transformer.py:12
-        (128, 2),
-        dtype=nl.float32,
-        buffer=nl.sbuf,
-    )
+    row_sum_3 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from transformer.py:12
     nisa.activation(  # from transformer.py:12
         x_tile_2[:, 0, :],
         nl.square,
-        data=add_tile[:, 0, :],
+        data=x_3[:, 0, :],
         reduce_op=nl.add,
-        reduce_res=square_of_rows[:, 0:1],
+        reduce_res=row_sum_3[:, 0:1],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     nisa.activation(  # from transformer.py:12
         x_tile_2[:, 1, :],
         nl.square,
-        data=add_tile[:, 1, :],
+        data=x_3[:, 1, :],
         reduce_op=nl.add,
-        reduce_res=square_of_rows[:, 1:2],
+        reduce_res=row_sum_3[:, 1:2],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     nisa.activation(  # from transformer.py:12
-        square_of_rows,
+        row_sum_3,
         nl.rsqrt,
-        data=square_of_rows,
+        data=row_sum_3,
         bias=9.999999974752427e-07,
         scale=0.00390625,
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
         multiply_tile_8[:, 0, :],
-        add_tile[:, 0, :],
+        x_3[:, 0, :],
         op0=nl.multiply,
-        operand0=square_of_rows[:, 0:1],
+        operand0=row_sum_3[:, 0:1],
         op1=nl.multiply,
         operand1=norm2_rows,
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
         multiply_tile_8[:, 1, :],
-        add_tile[:, 1, :],
+        x_3[:, 1, :],
         op0=nl.multiply,
-        operand0=square_of_rows[:, 1:2],
+        operand0=row_sum_3[:, 1:2],
         op1=nl.multiply,
         operand1=norm2_rows,
     )
-    transposed_rows_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    multiply_tile_8_transposed = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     transposed_7 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
     nisa.nc_transpose(transposed_7[:, 0, :], multiply_tile_8[:, 0, 0:128])
     nisa.nc_transpose(transposed_7[:, 1, :], multiply_tile_8[:, 1, 0:128])
     nisa.nc_transpose(transposed_7[:, 2, :], multiply_tile_8[:, 0, 128:256])
     nisa.nc_transpose(transposed_7[:, 3, :], multiply_tile_8[:, 1, 128:256])
     nisa.tensor_copy(
-        transposed_rows_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+        multiply_tile_8_transposed.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         transposed_7.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
     )
-    product_9 = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:8
-    for k in range(2):
-        nisa.nc_matmul(product_9[:, 0:512], transposed_rows_6[:, k, 0:128], moving=right_7[:, k, :])
+    gated = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:8
     for k in range(2):
         nisa.nc_matmul(
-            product_9[:, 512:1024],
-            transposed_rows_6[:, k, 128:256],
-            moving=right_7[:, k, :],
-        )
-    product_10 = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:10
-    for k in range(2):
-        nisa.nc_matmul(
-            product_10[:, 0:512],
-            transposed_rows_6[:, k, 0:128],
-            moving=right_8[:, k, :],
+            gated[:, 0:512],
+            multiply_tile_8_transposed[:, k, 0:128],
+            moving=gate_matrix[:, k, :],
         )
     for k in range(2):
         nisa.nc_matmul(
-            product_10[:, 512:1024],
-            transposed_rows_6[:, k, 128:256],
-            moving=right_8[:, k, :],
+            gated[:, 512:1024],
+            multiply_tile_8_transposed[:, k, 128:256],
+            moving=gate_matrix[:, k, :],
+        )
+    product_6 = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:10
+    for k in range(2):
+        nisa.nc_matmul(
+            product_6[:, 0:512],
+            multiply_tile_8_transposed[:, k, 0:128],
+            moving=up_matrix[:, k, :],
+        )
+    for k in range(2):
+        nisa.nc_matmul(
+            product_6[:, 512:1024],
+            multiply_tile_8_transposed[:, k, 128:256],
+            moving=up_matrix[:, k, :],
         )
     multiply_tile_9 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
-    silu_tile = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)  # from mlp.py:9
+    silu = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)  # from mlp.py:9
     nisa.activation(  # from mlp.py:9
-        silu_tile,
+        silu,
         nl.silu,
-        data=product_9.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
+        data=gated.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
     )
     nisa.tensor_tensor(  # from mlp.py:10
         multiply_tile_9,
-        silu_tile,
-        data2=product_10.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
+        silu,
+        data2=product_6.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
         op=nl.multiply,
     )
-    transposed_rows_7 = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
+    multiply_tile_9_transposed = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
     transposed_8 = nl.ndarray((128, 8, 128), dtype=nl.float32, buffer=nl.psum)
     nisa.nc_transpose(transposed_8[:, 0, :], multiply_tile_9[:, 0, 0:128])
     nisa.nc_transpose(transposed_8[:, 1, :], multiply_tile_9[:, 1, 0:128])
@@ -703,32 +710,30 @@ def block(x, norm1, wq, wk, wv, wo, cos, sin, norm2, gate, up, down):
     nisa.nc_transpose(transposed_8[:, 6, :], multiply_tile_9[:, 0, 384:512])
     nisa.nc_transpose(transposed_8[:, 7, :], multiply_tile_9[:, 1, 384:512])
     nisa.tensor_copy(
-        transposed_rows_7.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
+        multiply_tile_9_transposed.ap(
+            pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0
+        ),
         transposed_8.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
     )
-    product_11 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:10
+    product_7 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:10
     for k in range(4):
         nisa.nc_matmul(
-            product_11[:, 0:256],
-            transposed_rows_7[:, k, 0:128],
-            moving=right_9[:, k, :],
+            product_7[:, 0:256],
+            multiply_tile_9_transposed[:, k, 0:128],
+            moving=down_matrix[:, k, :],
         )
     for k in range(4):
         nisa.nc_matmul(
-            product_11[:, 256:512],
-            transposed_rows_7[:, k, 128:256],
-            moving=right_9[:, k, :],
+            product_7[:, 256:512],
+            multiply_tile_9_transposed[:, k, 128:256],
+            moving=down_matrix[:, k, :],
         )
-    add_tile_2 = nl.ndarray(  # from transformer.py:27
-        (128, 2, 256),
-        dtype=nl.float32,
-        buffer=nl.sbuf,
-    )
+    add_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)  # from transformer.py:27
     nisa.tensor_tensor(  # from transformer.py:27
-        add_tile_2,
         add_tile,
-        data2=product_11.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
+        x_3,
+        data2=product_7.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
         op=nl.add,
     )
-    nisa.dma_copy(out.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0), add_tile_2)
+    nisa.dma_copy(out.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0), add_tile)
     return out

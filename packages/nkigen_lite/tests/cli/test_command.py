@@ -129,18 +129,18 @@ def test_large_constants_are_written_beside_the_kernel_for_numpy(nkigen, folder)
     said = nkigen("program.py:tabled", "--spec", "f32[4,2000]", "--run", "-o", "kernel.py")
 
     assert said.code == 0 and said.out.splitlines()[-1].startswith("agrees")
-    assert "arrays of kernel.npz: constant." in (folder / "kernel.py").read_text()
+    assert "arrays of kernel.npz: TABLE." in (folder / "kernel.py").read_text()
     table = np.linspace(0, 1, 2000, dtype=np.float32) ** 2
-    assert np.array_equal(np.load(folder / "kernel.npz")["constant"], table)
+    assert np.array_equal(np.load(folder / "kernel.npz")["TABLE"], table)
 
 
 def test_a_kernel_on_stdout_has_its_constants_where_an_option_says(nkigen, folder):
     command = ("program.py:tabled", "--spec", "f32[4,2000]")
 
-    assert "of the file of --constants: constant." in nkigen(*command).out
+    assert "of the file of --constants: TABLE." in nkigen(*command).out
     assert [p.name for p in folder.glob("*.npz")] == []
     assert nkigen(*command, "--constants", "tables.npz").err.endswith("wrote tables.npz\n")
-    assert np.load(folder / "tables.npz")["constant"].shape == (2000,)
+    assert np.load(folder / "tables.npz")["TABLE"].shape == (2000,)
 
 
 def test_a_rejection_that_is_of_no_line_names_none(nkigen, monkeypatch):

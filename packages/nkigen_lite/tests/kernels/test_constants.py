@@ -159,7 +159,7 @@ def test_where_no_array_is_documented_only_what_is_no_code_is_one():
         assert len(held(kernel)) == count
 
 
-@pytest.mark.parametrize(("size", "parameters"), [(1024, ["x"]), (1025, ["x", "constant"])])
+@pytest.mark.parametrize(("size", "parameters"), [(1024, ["x"]), (1025, ["x", "table"])])
 def test_arrays_of_more_than_4_kib_are_inputs_of_the_kernel(lowers, size, parameters):
     table = random(size)
 

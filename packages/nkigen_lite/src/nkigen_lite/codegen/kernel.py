@@ -37,10 +37,11 @@ from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.fusion.budget import in_rows
 from nkigen_lite.fusion.groups import Group, Plan, plan_groups
 from nkigen_lite.fusion.iteration_domain import matrix_domain
-from nkigen_lite.ir import Graph, Node
+from nkigen_lite.ir import Graph, Node, assigned_names
 from nkigen_lite.legalization.reduction_splitting import keeps_inner_axes, split_reductions
 from nkigen_lite.legalization.row_splitting import in_shorter_rows
 from nkigen_lite.ops import Kind
+from nkigen_lite.selection.engine_operations import REDUCTIONS
 from nkigen_lite.selection.unsupported import CodegenError, check_hbm_capacity, unsupported
 
 WRITERS: dict[str, Callable[[Writer, Node, Places, Sequence[ArrayView]], None]] = {
@@ -210,9 +211,16 @@ def returned(graph: Graph) -> tuple[str, ...]:
     return tuple(v for v in every if graph.specs[v].size)
 
 
+def buffer_names(graph: Graph) -> dict[str, str]:
+    """Values whose buffers are called after the user's variable, or after a reduction of rows."""
+    rows = {n.name: f"row_{n.op}" for n in graph.nodes if n.op in REDUCTIONS}
+    return rows | assigned_names(graph)
+
+
 class _Kernel:
     def __init__(self, plan: Plan, writer: Writer, strips: bool, in_place: bool) -> None:
         self.plan, self.writer, self.graph = plan, writer, plan.graph
+        writer.names = buffer_names(plan.graph)
         self.arrays = Arrays(plan, writer, in_place)
         self.parts = parts_of(plan, strips)
         self.kept: dict[str, OnChip] = {}

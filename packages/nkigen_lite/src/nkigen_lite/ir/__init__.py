@@ -3,6 +3,7 @@
 from nkigen_lite.ir.builder import Builder
 from nkigen_lite.ir.graph import (
     Graph,
+    assigned_names,
     body_of,
     print_graph,
     run_graph,
@@ -18,6 +19,7 @@ __all__ = [
     "Graph",
     "Node",
     "Value",
+    "assigned_names",
     "body_of",
     "parse_graph",
     "print_graph",

@@ -47,9 +47,11 @@ class Builder:
             self._known[key] = node.name
         return self._known[key]
 
-    def constant(self, array: np.ndarray, dtype: DType, origin: Place | None = None) -> str:
-        """An array as a value."""
-        return self.emit("constant", value=Constant(array, dtype), origin=origin)
+    def constant(
+        self, array: np.ndarray, dtype: DType, origin: Place | None = None, name: str = ""
+    ) -> str:
+        """An array as a value; `name` is the user's for it."""
+        return self.emit("constant", value=Constant(array, dtype, name), origin=origin)
 
     def fill(
         self, value: Any, dtype: DType, shape: tuple[int, ...] = (), origin: Place | None = None

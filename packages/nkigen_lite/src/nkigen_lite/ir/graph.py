@@ -4,8 +4,11 @@ reference run.
 
 from __future__ import annotations
 
+import ast
+import linecache
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -193,3 +196,40 @@ def _of_node(node: Node, specs: dict[str, Spec]) -> Iterator[GraphError]:
             f"{node.name} is not what {node.op} makes", expected=str(spec), got=str(node.spec),
             place=node.origin,
         )  # fmt: skip
+
+
+def assigned_names(graph: Graph) -> dict[str, str]:
+    """Values that lines of the user's assign to a variable, with its name; products of matrices,
+    which are scaled as they are read, too."""
+    found: dict[str, str] = {}
+    used = users(graph)
+    for node in graph.nodes:
+        place = _line_of(node)
+        name = _assignments(place[0]).get(place[1]) if place else None
+        last = place not in map(_line_of, used[node.name])
+        if name is not None and (last or node.op == "matmul"):
+            found[node.name] = name
+    return found
+
+
+def _line_of(node: Node) -> tuple[str, int] | None:
+    return (node.origin.file, node.origin.line) if node.origin else None
+
+
+@cache
+def _assignments(file: str) -> dict[int, str]:
+    """Lines of assignments to one variable, with its name."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return {}
+    return {
+        line: target.id
+        for statement in ast.walk(tree)
+        if isinstance(statement, (ast.Assign, ast.AugAssign))
+        for target in (
+            statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        )
+        if isinstance(target, ast.Name)
+        for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+    }

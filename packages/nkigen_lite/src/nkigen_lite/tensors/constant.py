@@ -14,12 +14,13 @@ class Constant:
     """An array that never changes, equal to another when spec and bits are equal.
 
     `array` has the storage dtype of `dtype` (bool for bool_) and is read-only. `uniform` is the
-    element that is everywhere (stored once for any shape), or None.
+    element that is everywhere (stored once for any shape), or None. `name` is the user's variable.
     """
 
-    __slots__ = ("_bits", "array", "spec", "uniform")
+    __slots__ = ("_bits", "array", "name", "spec", "uniform")
 
-    def __init__(self, array: np.ndarray, dtype: DType) -> None:
+    def __init__(self, array: np.ndarray, dtype: DType, name: str = "") -> None:
+        self.name = name
         self.spec = Spec(array.shape, dtype)
         first = array[(0,) * array.ndim] if array.size else None
         self.uniform: Any = first if first is not None and _all_are(first, array) else None

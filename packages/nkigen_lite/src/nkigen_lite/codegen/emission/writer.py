@@ -51,6 +51,8 @@ class Writer:
         """Candidates to take, by the number of the choice; others are chosen by their own time."""
         self.choices: list[list[str]] = []
         """For every choice, the candidates that take little more time than the one taken."""
+        self.names: dict[str, str] = {}
+        """Values of the graph by what buffers of them are called."""
         self._is_choosing = False
         self._ones: dict[DType, Buffer] = {}
         self.parameters: list[Buffer] = []

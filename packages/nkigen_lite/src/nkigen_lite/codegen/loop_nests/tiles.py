@@ -291,6 +291,8 @@ class Tiles:
         """The buffer's name: after the array that it is loaded from, or what is computed."""
         if step is None:
             return f"{self.sources[value].buffer}_tile"
+        if value in self.writer.names:
+            return self.writer.names[value]
         op = step.attrs.get("op") or step.attrs.get("op1") or step.attrs.get("op0")
         word = str(op or step.instruction)
         return f"{word}_of_rows" if not self.fit.full[value] else f"{word}_tile"

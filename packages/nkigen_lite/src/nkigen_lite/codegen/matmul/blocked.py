@@ -248,9 +248,8 @@ class Products:
             found: dict[str, Access] = {}
             for node, right in zip(self.nodes, rights, strict=True):
                 shape = (rows, width)
-                into = self.writer.allocate(
-                    "product", shape, float32, MemorySpace.psum, node.origin
-                )
+                name = self.writer.names.get(node.name, "product")
+                into = self.writer.allocate(name, shape, float32, MemorySpace.psum, node.origin)
                 columns = (inner + at, width)
                 multiply(self.writer, whole(into), left[0], (left[1], rows), right, columns)
                 found[node.name] = whole(into)
@@ -309,7 +308,8 @@ class Products:
         results: dict[str, Access] = {}
         for node, right in zip(self.nodes, rights, strict=True):
             shape = (at.partitions, *(at.rows,) * (at.rows > 1), self.m)
-            into = self.writer.allocate("product", shape, float32, MemorySpace.psum, node.origin)
+            called = self.writer.names.get(node.name, "product")
+            into = self.writer.allocate(called, shape, float32, MemorySpace.psum, node.origin)
             for number in range(at.rows):
                 bank = columns_of(into, number * self.m, self.m)
                 columns = (inner + number * PARTITIONS, at.partitions)

@@ -81,9 +81,10 @@ class Arrays:
         """An array that holds nothing else; or the argument that the value is left in."""
         if value in self.in_place:
             return self.known[self.in_place[value]]
-        spec, result = self.specs[value], value in self.direct or value in self.shown
+        spec, node = self.specs[value], self.graph.by_name[value]
+        result = value in self.direct or value in self.shown
         memory = MemorySpace.shared_hbm if result else MemorySpace.private_hbm
-        name = "out" if result else f"{self.graph.by_name[value].op}_in_hbm"
+        name = "out" if result else f"{self.writer.names.get(value, node.op)}_in_hbm"
         shape = self.specs[self.shown.get(value, value)].shape
         made = self.writer.allocate(name, shape or (1,), spec.dtype, memory)
         if value not in self.shown:

@@ -51,9 +51,9 @@ def write_table(writer: Writer, table: Table, node: Node) -> ArrayView:
 
     def hold() -> None:
         assert table.content is not None
-        held = held_as(table.dtype)
+        held, name = held_as(table.dtype), node.attrs["value"].name or "constant"
         made["constant"] = table.source(
-            writer.constant("constant", table.core, held, table.content, node.origin).name
+            writer.constant(name, table.core, held, table.content, node.origin).name
         )
         made["constant"] = replace(made["constant"], look=None)
 

@@ -160,7 +160,8 @@ class StripTile:
                 rows = Access(rows.buffer, rows.offset, (p, 1, k), (down, 0, along))
             partitions, each, num_k = rows.shape
             dtype = self.writer.buffers[rows.buffer].dtype
-            made = place(self.writer, "transposed_rows", num_k, each * partitions, dtype)
+            name = self.writer.names.get(value) or self.writer.buffers[rows.buffer].name
+            made = place(self.writer, f"{_plain(name)}_transposed", num_k, each * partitions, dtype)
             transpose_rows(self.writer, rows, made, Affine(), (1, partitions))
             self.transposed[value] = made
         return self.transposed[value]
@@ -181,7 +182,8 @@ class StripTile:
         columns = node.spec.shape[-1]
         pitch = _pitch(self.at.rows, columns)
         shape = (self.at.partitions, self.at.rows * pitch)
-        made = self.writer.allocate("product", shape, float32, MemorySpace.psum, node.origin)
+        name = self.writer.names.get(node.name, "product")
+        made = self.writer.allocate(name, shape, float32, MemorySpace.psum, node.origin)
         for t in range(self.at.rows):
             for start, count in self.writer.tiles("bank", columns, BANK_ELEMS):
                 into = columns_of(made, start + t * pitch, count)
@@ -305,7 +307,7 @@ class Strips:
             source = self.sources[name]
             if name not in found and any(n != 1 for n in source.shape[:-2]) is varying:
                 matrix = matrix_of(source, batch if varying else (), transposed=False)
-                found[name] = load(self.writer, matrix, "right")
+                found[name] = load(self.writer, matrix, _matrix_name(source))
         return found
 
     def tile(self, at: Tile, rights: dict[str, OnChip]) -> StripTile:
@@ -323,9 +325,10 @@ class Strips:
             known = first.transposed.keys() | self.strip.shared | self.strip.made
             if left not in known:
                 matrix = matrix_of(self.sources[left], first.at.batch, transposed=True)
+                name = f"{_plain(matrix.buffer)}_transposed"
                 pair = load_pair(
                     self.writer, matrix.columns(first.at.row, rows), self.step(left),
-                    "transposed_rows", first.at.rows, lambda partitions, each: (1, partitions),
+                    name, first.at.rows, lambda partitions, each: (1, partitions),
                 )  # fmt: skip
                 if pair is not None:
                     first.transposed[left], second.transposed[left] = pair
@@ -339,9 +342,9 @@ class Strips:
 
     def right_pair(self, name: str, first: Batch, second: Batch) -> tuple[OnChip, OnChip]:
         one, other = (matrix_of(self.sources[name], b, transposed=False) for b in (first, second))
-        step = self.step(name)
-        both = load_pair(self.writer, one, step, "right", PARTITIONS, lambda _, each: (each, 1))
-        return both or (load(self.writer, one, "right"), load(self.writer, other, "right"))
+        step, new = self.step(name), _matrix_name(self.sources[name])
+        both = load_pair(self.writer, one, step, new, PARTITIONS, lambda _, each: (each, 1))
+        return both or (load(self.writer, one, new), load(self.writer, other, new))
 
     def step(self, value: str) -> int:
         """From one place of the longest batch axis to the next, in elements."""
@@ -355,6 +358,15 @@ class Strips:
             for tile in tiles:
                 for number in turn:
                     tile.stage(number)
+
+
+def _plain(name: str) -> str:
+    """The name of a value, of that of one of its buffers."""
+    return name.removesuffix("_tile").removesuffix("_in_hbm")
+
+
+def _matrix_name(source: ArrayView) -> str:
+    return f"{_plain(source.buffer)}_matrix"
 
 
 def _longest(sizes: tuple[int, ...]) -> int:

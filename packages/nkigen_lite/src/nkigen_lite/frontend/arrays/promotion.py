@@ -157,7 +157,7 @@ def constant_value(tape: Tape, given: Any, dtype: np.dtype, function: str) -> st
         )  # fmt: skip
     if held.ndim == 0:
         return tape.fill(held, target)
-    return tape.constant(held, target)
+    return tape.constant(held, target, named=given)
 
 
 def fresh(

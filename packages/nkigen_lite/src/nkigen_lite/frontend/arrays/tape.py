@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from neuroncore.errors import KernelError, find_place
+from neuroncore.source_location import kernel_frame
 from nki_dtypes import DType
 from nkigen_lite.ir import Builder
 from nkigen_lite.tensors.spec import Spec
@@ -27,9 +30,9 @@ class Tape:
             return operands[0]
         return self.build.emit(op, *operands, origin=find_place(), **attrs)
 
-    def constant(self, array: np.ndarray, dtype: DType) -> str:
-        """An array as a value."""
-        return self.build.constant(array, dtype, origin=find_place())
+    def constant(self, array: np.ndarray, dtype: DType, named: Any = None) -> str:
+        """An array as a value; `named` is the user's object that it is made of."""
+        return self.build.constant(array, dtype, find_place(), _variable(named))
 
     def fill(self, value: Any, dtype: DType, shape: tuple[int, ...] = ()) -> str:
         """One number everywhere."""
@@ -37,3 +40,12 @@ class Tape:
 
     def spec(self, value: str) -> Spec:
         return self.build.specs[value]
+
+
+def _variable(given: Any) -> str:
+    """The variable of the user's function or module that has this object, if one has."""
+    frame = kernel_frame(sys._getframe(1))
+    if frame is None or given is None:
+        return ""
+    every = chain(frame.f_locals.items(), frame.f_globals.items())
+    return next((name for name, value in every if value is given), "")
