@@ -243,7 +243,7 @@ def test_memory_is_limited(folder):
 
 def test_shared_memory_is_limited(folder):
     done = run(
-        folder, "nki-run", "--memory", "512", "k.py", text="import mmap; mmap.mmap(-1, 1 << 30)"
+        folder, "nki-run", "--memory", "512", "k.py", text="import mmap; mmap.mmap(-1, 16 << 30)"
     )
 
     assert done.returncode == 1

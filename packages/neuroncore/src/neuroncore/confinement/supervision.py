@@ -39,6 +39,8 @@ CONFINED = "NKI_CONFINED"
 """Set inside: a command that the program starts is confined with it."""
 _SHARED_MEMORY = Path("/dev/shm")
 FILE_BYTES = 16 << 30
+MAPPED_BYTES = 8 << 30
+"""Of shared memory, libraries and reserved addresses, beyond a limit of memory."""
 _CACHES = "__pycache__"
 _MOST_ATTEMPTS = 20
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -148,9 +150,8 @@ def _limit(mebibytes: int) -> None:
         resource.RLIMIT_DATA: mebibytes << 20 or machine,
         resource.RLIMIT_NPROC: _number_of_threads() + MOST_PROCESSES,
     }
-    if mebibytes:  # shared memory counts here alone
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        wanted[resource.RLIMIT_AS] = pages * os.sysconf("SC_PAGE_SIZE") + (mebibytes << 20)
+    if mebibytes:
+        wanted[resource.RLIMIT_AS] = (mebibytes << 20) + MAPPED_BYTES
     for limit, value in wanted.items():
         set_limit(limit, value)
 
