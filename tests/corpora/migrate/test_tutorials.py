@@ -1,4 +1,4 @@
-"""Kernels of other projects run under beta1, migrate to 0.6, run there, and verify."""
+"""Kernels of other projects run under beta1, migrate to 0.7, run there, and verify."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def test_the_tutorials_are_converted_and_verified(migrated):
 
 
 @pytest.mark.parametrize("path", WHOLE, ids=NAMES)
-def test_a_migrated_tutorial_checks_itself_under_0_6(layout, migrated, path):
+def test_a_migrated_tutorial_checks_itself_under_0_7(layout, migrated, path):
     (written,) = (layout.folder / "new").rglob(Path(path).name)
 
-    done = layout.run("-m", "nki_runtime", "--backend", "beta2", "--nki", "0.6", str(written))
+    done = layout.run("-m", "nki_runtime", "--backend", "beta2", "--nki", "0.7", str(written))
 
     assert done.returncode == 0, done.stderr
     assert "NKI and NumPy match" in done.stdout

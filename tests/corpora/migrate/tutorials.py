@@ -1,7 +1,8 @@
 """What nki-migrate makes of the 0.1 kernels of aws-neuron/nki-samples, measured by running it.
 
-The files that import `neuronxcc` are laid out in a folder, migrated to 0.6, and every kernel with
-a case in `cases.toml` is verified: old kernel, new kernel and reference on the same data.
+The files that import `neuronxcc` are laid out in a folder, migrated to the newest version, and
+every kernel with a case in `cases.toml` is verified: old kernel, new kernel and reference on the
+same data.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from typing import Any
 from tests.corpora.beta1.catalog import HERE as BETA1
 from tests.corpora.beta1.sources import Snapshot, absent_packages
 
+from nki_migrate.settings.request import VERSIONS
+
 REPO = "aws-neuron/nki-samples"
-COMMIT = "c9c0ab0"
+COMMIT = "6905a68"
 CASES = Path(__file__).parent / "cases.toml"
 VERIFIED = "verified"
 HOST_CODE = "test/"  # scripts that launch kernels of other files
@@ -116,9 +119,9 @@ def _launch(source: bytes) -> int | None:
 
 
 def migrate(layout: Layout, *options: str, paths: Sequence[str] = ("",)) -> dict[str, Any]:
-    """`nki-migrate fix old/PATH… --to 0.6 --verify --output-dir new`: its JSON report."""
+    """`nki-migrate fix old/PATH… --to 0.7 --verify --output-dir new`: its JSON report."""
     sources = [str(Path("old") / path) for path in paths]
-    what = ("fix", *sources, "--to", "0.6", "--output-dir", "new", "--output-format", "json")
+    what = ("fix", *sources, "--to", VERSIONS[-1], "--output-dir", "new", "--output-format", "json")
     done = layout.run("-m", "nki_migrate", *what, "--verify", "--cases", str(CASES), *options)
     if not done.stdout:
         raise RuntimeError(f"nki-migrate said nothing: {done.stderr}")
