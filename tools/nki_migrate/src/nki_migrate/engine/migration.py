@@ -167,17 +167,21 @@ def _foreign_relaunches(state: FileState, index: FileIndex) -> list[Launch]:
     found = []
     if not state.request.selects(rewriting_rules().id_of(Reason.LAUNCH_GRID)):
         return []
-    for launch in index.foreign_launches:
-        if not launch.grid or (is_core_count(launch) and not _loops(state, launch)):
-            continue
+    for launch in filter(lambda x: _has_grid(state, x), index.foreign_launches):
         kernel = state.project.kernel(launch.kernel) if state.project is not None else None
         if kernel is not None and _agrees(state, index, launch, *kernel):
             found.append(launch)
-        elif kernel is None and module_of(launch.kernel) == ANY_MODULE:
-            continue  # an object of something else
         elif not state.silenced(rewriting_rules().id_of(Reason.LAUNCH_GRID), launch.call.lineno):
             state.findings.append(_foreign_grid(index, launch))
     return found
+
+
+def _has_grid(state: FileState, launch: Launch) -> bool:
+    """Whether the bracket of a call of something imported is a grid, and not of cores alone."""
+    kernel = state.project.kernel(launch.kernel) if state.project is not None else None
+    if not launch.grid or (kernel is None and module_of(launch.kernel) == ANY_MODULE):
+        return False
+    return not is_core_count(launch) or _loops(state, launch)
 
 
 def _loops(state: FileState, launch: Launch) -> bool:

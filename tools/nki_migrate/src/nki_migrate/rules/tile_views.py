@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from dataclasses import replace
 
-from nki_migrate.facts.values import Seq, Storage, Sym, Tensor, Value
+from nki_migrate.facts.values import Dim, Seq, Storage, Sym, Tensor, Value
 from nki_migrate.rewriting.context.call_site import CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
@@ -14,7 +15,7 @@ from nki_migrate.rewriting.destinations.destination import Result, result_of
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
 from nki_migrate.rewriting.operations.broadcasting import broadcast_to
 from nki_migrate.rewriting.operations.operators import copy_into
-from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype
+from nki_migrate.rewriting.views.tensors import as_tensor, covers, home, own_dtype
 from nki_migrate.rewriting.views.view_text import spell
 from nki_migrate.rules.rule import Hooks
 
@@ -69,6 +70,8 @@ def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value
     """0.2 has `.reshape`; in HBM the storage under it stays the same."""
     tensor = _tensor(ctx, base, node)
     shape = _shape(ctx, node)
+    if (part := _reshaped_part(ctx, tensor, shape)) is not None:
+        return part
     if tensor.dims is not None or tensor.storage.blocks or tensor.storage.gather is not None:
         raise Cannot("NKI1162", "a reshape of part of a tensor", node)
     if any(k.arg != "shape" for k in node.keywords):
@@ -83,6 +86,33 @@ def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value
     )  # fmt: skip
     note_given(ctx, tensor.storage)  # through either name
     return Tensor(storage, shape)
+
+
+def _leading_numbers(ctx: Context, part: Tensor) -> tuple[Dim, ...]:
+    """The numbers that index the first dimensions of a tensor in HBM; none for other parts."""
+    storage, dims, sizes = part.storage, part.dims or (), part.storage.shape or ()
+    numbers = tuple(itertools.takewhile(lambda d: not d.terms, dims))
+    at, shape = len(numbers), part.shape or ()
+    if storage.buffer != "hbm" or storage.gather is not None or len(shape) != len(sizes) - at:
+        return ()
+    rest = zip(dims[at:], sizes[at:], range(len(shape)), strict=True)
+    return numbers if all(covers(ctx, d, s, shape, axis) for d, s, axis in rest) else ()
+
+
+def _reshaped_part(ctx: Context, part: Tensor, shape: tuple[Sym, ...] | None) -> Tensor | None:
+    """`x[b].reshape((m, n))` of a tensor in HBM is `x.reshape((k, m, n))[b]`; None for others."""
+    storage, sizes = part.storage, part.storage.shape or ()
+    numbers = _leading_numbers(ctx, part)
+    if not numbers or shape is None:
+        return None
+    whole = (*sizes[: len(numbers)], *shape)
+    text = f"{home(ctx, storage)}.reshape({ctx.shape_text(whole)})"
+    new = Storage(
+        text, whole, part.dtype, "hbm", storage.loops, storage.site,
+        flat_name=storage.flat_name, mentions=ctx.mentioned(text), given=True,
+    )  # fmt: skip
+    kept = tuple(Dim(Sym.number(0), ((axis, Sym.number(1)),)) for axis in range(len(shape)))
+    return Tensor(new, shape, (*numbers, *kept))
 
 
 def _rewrite_copy(ctx: Context, site: CallSite) -> Tensor:

@@ -264,3 +264,31 @@ def test_lists_of_tiles_of_two_branches_are_one_list(rows, tmp_path):
     """
     for result in both(tmp_path, (rows, 16), body, (WIDE, WEIGHT)):
         np.testing.assert_array_equal(result, WIDE[:rows])
+
+
+def test_a_part_of_a_tensor_in_hbm_is_reshaped_as_part_of_the_whole(tmp_path):
+    body = """
+        rows = a[1].reshape((2, 10))
+        nl.store(out, nl.load(rows[0:2, 0:10]))
+    """
+    for result in both(tmp_path, (2, 10), body, (TABLE, WEIGHT)):
+        np.testing.assert_array_equal(result, TABLE[1].reshape(2, 10))
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_too_large"),
+    [("(128, 70000)", True), ("(600, nl.par_dim(128), 128)", True), ("(128, 40000)", False)],
+)
+def test_a_tile_that_sbuf_has_no_room_for_is_reported(shape, is_too_large):
+    lines = f"""
+        t = nl.ndarray({shape}, dtype=nl.float32, buffer=nl.sbuf)
+        for i in nl.affine_range(4):
+            t[i] = nl.load(a)
+        nl.store(out, t[0])
+        return out
+    """
+    text = HEAD.format((128, 128), "nl.float32") + textwrap.indent(textwrap.dedent(lines), "    ")
+    result = migrate_source(text, "k.py", Request())
+
+    messages = [f.message for f in result.findings if not f.applied]
+    assert any("more than SBUF has" in m for m in messages) is is_too_large

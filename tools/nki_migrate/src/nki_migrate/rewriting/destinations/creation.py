@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from neuroncore.targets import resolve_target
+from neuroncore.findings import Safety, Severity
+from neuroncore.targets import TARGETS, resolve_target
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
     Container,
@@ -29,12 +30,16 @@ from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_
 from nki_migrate.rewriting.destinations.destination import note_write
 from nki_migrate.rewriting.destinations.memory import memory_of
 from nki_migrate.rewriting.destinations.psum_accumulation import is_zero
-from nki_migrate.rewriting.inference.observations import most_seen
+from nki_migrate.rewriting.inference.observations import most_seen, seen_maximum
 from nki_migrate.rewriting.views.view_text import spell
 
 _KNOWN = {"shape", "dtype", "buffer", "name", "fill_value", "mask", "lazy_initialization", "engine"}
 _ONE = Sym.number(1)
 PSUM_BANKS = resolve_target("trn1").psum_banks
+
+
+_BYTES = {"float32": 4, "int32": 4, "uint32": 4, "bfloat16": 2, "float16": 2}  # others: 1 or more
+_LARGEST_SBUF = max(target.sbuf_bytes for target in TARGETS.values())
 
 
 def create(ctx: Context, site: CallSite) -> Value:
@@ -99,6 +104,18 @@ class _Creation:
                 self.node,
             )
 
+    def _report_too_large(self) -> None:
+        """Report what no target has room for; 0.1 placed parts of it at other times."""
+        size = Sym.number(_BYTES.get(self.dtype.key, 1) if self.dtype is not None else 1)
+        sizes = list(enumerate(self.shape or ()))
+        for _, length in (s for s in sizes if s[0] != self.blocks):
+            size = size * length
+        number = size.value if size.value is not None else seen_maximum(self.ctx, size.poly)
+        if self.buffer == "sbuf" and self.ring is None and (number or 0) > _LARGEST_SBUF:
+            text = f"{number} bytes of every partition are more than SBUF has: allocate parts of it"
+            manual = {"severity": Severity.ERROR, "safety": Safety.MANUAL}
+            self.ctx.report(Reason.BUFFER, self.node, f"{text} where they are used", **manual)
+
     def _understand(self, shape: Value) -> tuple[tuple[Sym, ...] | None, int]:
         if isinstance(shape, Seq):
             sizes = tuple(as_number(self.ctx, v) for v in shape.items)
@@ -144,6 +161,7 @@ class _Creation:
         name = self.site.target.name
         if name is None:
             return Unknown(text_of(self.ctx, self.node))
+        self._report_too_large()
         self.ctx.kept.add(self.node)
         return Tensor(self._storage(name), self.shape)
 
@@ -151,6 +169,7 @@ class _Creation:
         """An allocation with a memset behind it, under the target's name or inside its view."""
         view = self.site.target.view
         if view is None:
+            self._report_too_large()
             view = self._new_tile(fill or "")
         if fill is not None:
             self._emit_fill(view, fill)
@@ -203,6 +222,7 @@ class _Creation:
             if regions and (fill is None or len(regions) == 1):
                 return self._emit_local(name, fill, regions)
             fold = ctx.site(self.node) in ctx.before.folds
+        self._report_too_large()
         if fold:
             self._emit_folded(name, self.shape, fill)
         else:
