@@ -108,7 +108,7 @@ def _reshaped_part(ctx: Context, part: Tensor, shape: tuple[Sym, ...] | None) ->
     whole = (*sizes[: len(numbers)], *shape)
     text = f"{home(ctx, storage)}.reshape({ctx.shape_text(whole)})"
     new = Storage(
-        text, whole, part.dtype, "hbm", storage.loops, storage.site,
+        text, whole, own_dtype(ctx, part), "hbm", storage.loops, storage.site,
         flat_name=storage.flat_name, mentions=ctx.mentioned(text), given=True,
     )  # fmt: skip
     kept = tuple(Dim(Sym.number(0), ((axis, Sym.number(1)),)) for axis in range(len(shape)))
