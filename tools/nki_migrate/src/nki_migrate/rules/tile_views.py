@@ -93,7 +93,9 @@ def _leading_numbers(ctx: Context, part: Tensor) -> tuple[Dim, ...]:
     storage, dims, sizes = part.storage, part.dims or (), part.storage.shape or ()
     numbers = tuple(itertools.takewhile(lambda d: not d.terms, dims))
     at, shape = len(numbers), part.shape or ()
-    if storage.buffer != "hbm" or storage.gather is not None or len(shape) != len(sizes) - at:
+    if storage.buffer != "hbm" or storage.gather is not None:
+        return ()
+    if len(dims) != len(sizes) or len(shape) != len(sizes) - at:
         return ()
     rest = zip(dims[at:], sizes[at:], range(len(shape)), strict=True)
     return numbers if all(covers(ctx, d, s, shape, axis) for d, s, axis in rest) else ()

@@ -29,6 +29,7 @@ from nki_migrate.facts.values import (
     Tensor,
     Unknown,
     Value,
+    is_none,
 )
 from nki_migrate.index import children, walk
 from nki_migrate.rewriting.context.context import Context
@@ -336,7 +337,8 @@ def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
 def _comparison(ctx: Context, node: ast.Compare) -> Value:
     values = [ctx.value_of(x) for x in (node.left, *node.comparators)]
     values = [v if isinstance(v, Index) else as_number(ctx, v) or v for v in values]
-    if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
+    is_identity = any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
+    if is_identity or any(map(is_none, values)):
         return Unknown(text_of(ctx, node))  # of objects, not of what tiles hold
     if len(values) == 2 and isinstance(values[0], Tensor):
         return comparison_operator(ctx, node, values[0], values[1])

@@ -250,12 +250,25 @@ def hand_over(ctx: Context, node: ast.expr, value: Value) -> None:
         note_given(ctx, value.storage)
         if isinstance(node, ast.Name) and _holds(ctx, node.id, value):
             return
-        text = spell(ctx, value)
+        text = _under_its_name(ctx, node, value, spell(ctx, value))
         if text != ctx.index.source.segment(node):
             ctx.rewrites[node] = text
     elif isinstance(value, Seq) and isinstance(node, ast.Tuple | ast.List):
         for element, item in zip(node.elts, value.items, strict=True):
             hand_over(ctx, element, item)
+
+
+def _under_its_name(ctx: Context, node: ast.expr, part: Tensor, text: str) -> str:
+    """Part of a tile under the name that the source has for the tile, and not another one."""
+    name = (
+        node.value.id
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
+        else ""
+    )
+    whole = ctx.scope.values.get(name)
+    is_same = isinstance(whole, Tensor) and whole.dims is None and whole.storage is part.storage
+    head, bracket, rest = text.partition("[")
+    return f"{name}[{rest}" if is_same and bracket and head.isidentifier() else text
 
 
 def _holds(ctx: Context, name: str, tensor: Tensor) -> bool:
