@@ -18,7 +18,7 @@ from nki_migrate.index import FileIndex, Function, walk
 from nki_migrate.rewriting.context.call_site import Handlers, RuleTable
 from nki_migrate.rewriting.context.line_breaks import WIDTH, call_text, fitted
 from nki_migrate.rewriting.context.reasons import Cannot, Cause, Deselected, Reason, Unproved
-from nki_migrate.rewriting.context.scope import LocalTile, Scope, Seen, identifiers
+from nki_migrate.rewriting.context.scope import LocalTile, Scope, Seen, assigned_name, identifiers
 from nki_migrate.rewriting.plan.changes import Change
 from nki_migrate.settings.request import Assumption, Request
 
@@ -132,6 +132,9 @@ class Context:
     def fresh_name(self, wish: str) -> str:
         """A name like `wish`, which may be an expression, that nothing in the function uses."""
         wish = re.sub(r"\W+", "_", wish).strip("_")
+        owner = assigned_name(self.statement)
+        if wish in self._names | self.generated and owner and not wish.startswith(owner):
+            wish = f"{owner}_{wish}"  # what it is for, before a number
         name, n = wish, 2
         while name in self._names or name in self.generated:
             name, n = f"{wish}_{n}", n + 1

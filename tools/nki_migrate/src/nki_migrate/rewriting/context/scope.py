@@ -56,6 +56,15 @@ class Seen:
         return self.given != before.given
 
 
+def assigned_name(statement: ast.stmt | None) -> str:
+    """The name that a statement binds, or writes a part of; "" for other statements."""
+    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+    target = targets[0]
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""
+
+
 def identifiers(text: str) -> set[str]:
     """Names that occur in an expression's text (not as attributes)."""
     return set(_IDENTIFIER.findall(text))
