@@ -26,6 +26,10 @@ from nki_migrate.settings.request import Request
 _KEPT_FOR_OTHERS = (Reason.INDEX_TENSOR, Reason.INDEX_GRID)
 
 
+_LEFT = "is left of 0.1"
+_LEFT_BY_CHOICE = "is left of 0.1: a rule that `--select` leaves out may convert it"
+
+
 @dataclass(frozen=True, slots=True)
 class RemainingConstruct:
     """A 0.1 construct: its node, what it is, and the reason or rule that it belongs to."""
@@ -51,7 +55,7 @@ def report_remaining(state: FileState) -> None:
             place=index.source.region(construct.node),
             severity=Severity.ERROR,
             safety=Safety.MANUAL,
-            message=f"{construct.text} is left of 0.1",
+            message=f"{construct.text} {_LEFT_BY_CHOICE if state.request.select else _LEFT}",
             kernel=function.name,
         )
         if _is_known(state, origin, statement, finding) or _is_old_name(index, statement):
