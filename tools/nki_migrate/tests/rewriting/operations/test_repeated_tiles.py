@@ -201,7 +201,13 @@ ip, jf = nl.arange(4)[:, None], nl.arange(5)[None, :]
 
 
 @pytest.mark.parametrize(
-    ("index", "expected"), [("a[at[0, 0], :, :]", TABLE[2]), ("a[at[ip, 0], 3, jf]", None)]
+    ("index", "expected"),
+    [
+        ("a[at[0, 0], :, :]", TABLE[2]),
+        ("a[at[3, 0], :, :]", TABLE[2]),
+        ("a[at[1, 0], :, :]", TABLE[0]),
+        ("a[at[ip, 0], 3, jf]", None),
+    ],
 )
 def test_numbers_of_another_dtype_are_copied_to_integers(index, expected, tmp_path):
     body = f"""

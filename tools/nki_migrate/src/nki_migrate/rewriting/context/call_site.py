@@ -58,12 +58,12 @@ def _no_counterpart(canonical: str) -> str:
 class Handlers:
     """Functions of layers above the context.
 
-    `evaluate(ctx, node)`, `rewrite_body(ctx, body)`, and `to_int32(ctx, node, tile)`.
+    `evaluate(ctx, node)`, `rewrite_body(ctx, body)`, and `to_index(ctx, node, tile, is_in_place)`.
     """
 
     evaluate: Callable[..., Value]
     rewrite_body: Callable[..., None]
-    to_int32: Callable[..., Tensor]
+    to_index: Callable[..., Tensor]
 
 
 # `nl` functions by position (stubs of SDK 2.26); `nisa` functions are in neuroncore.surface.

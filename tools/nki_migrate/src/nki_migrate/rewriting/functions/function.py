@@ -30,7 +30,7 @@ from nki_migrate.rewriting.inference.helper_calls import (
     parameter_value,
     summary,
 )
-from nki_migrate.rewriting.operations.operators import to_int32
+from nki_migrate.rewriting.operations.operators import to_index
 from nki_migrate.rewriting.plan.changes import Change, Loops, statements_in_order
 from nki_migrate.rewriting.statements.statements import walk_body
 
@@ -216,7 +216,7 @@ def _learned(make_pass: Callable[..., Context]) -> Seen:
             return seen
 
 
-_HANDLERS = Handlers(evaluate, walk_body, to_int32)
+_HANDLERS = Handlers(evaluate, walk_body, to_index)
 
 
 def _grid(inputs: Inputs, launches: Launches) -> tuple[GridPlan | None, Finding | None]:

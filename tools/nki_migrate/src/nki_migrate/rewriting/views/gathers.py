@@ -85,18 +85,9 @@ def offset_view(ctx: Context, values: Indices, at: int, view: Tensor, node: ast.
         raise Cannot(Reason.DYNAMIC_INDEX, "a number in a tile picks part of a tensor", node)
     if number.buffer != "sbuf" or number.shape is None or {s.value for s in number.shape} != {1}:
         raise Cannot(Reason.DYNAMIC_INDEX, "the number is not known to be one in SBUF", node)
-    number = _as_integers(ctx, _in_first_partition(number, node), node)
+    number = _as_integers(ctx, number, node)
     ctx.report(Reason.DYNAMIC_INDEX, node, "a number on the device is a scalar offset")
     return _chosen(ctx, view, "part", view.shape, Shift(view, number, at))
-
-
-def _in_first_partition(number: Tensor, node: ast.AST) -> Tensor:
-    """The number; Cannot where it may be in a partition that no instruction reads it from."""
-    start = number.dims[0].offset if number.dims else _ZERO
-    if start.value is None or start.value % QUADRANT:
-        text = f"a number in partition `{start.text}`: copy it to partition 0"
-        raise Cannot(Reason.DYNAMIC_INDEX, text, node)
-    return number
 
 
 def device_number(base: Tensor, values: Indices) -> int | None:
@@ -133,14 +124,27 @@ def _picking(values: Indices) -> int | None:
 
 def _as_integers(ctx: Context, numbers: Tensor, node: ast.AST) -> Tensor:
     """The numbers as the access takes them: 0.1 took numbers of every dtype."""
+    if numbers.shape is None or (_are_integers(ctx, numbers) and _starts_legally(numbers)):
+        return numbers
+    if node not in ctx.integers:
+        ctx.integers[node] = ctx.handlers.to_index(ctx, node, numbers, _starts_legally(numbers))
+    return ctx.integers[node]
+
+
+def _are_integers(ctx: Context, numbers: Tensor) -> bool:
+    """Whether the numbers are of a dtype that an access takes, as far as it is known."""
     dtype = numbers.dtype
     known = {dtype.key} if dtype is not None and dtype.is_known else set()
     found = known or {*ctx.seen_dtypes.get(own_dtype(ctx, numbers).key, {}).values()}
-    if found <= _INDEX_DTYPES or numbers.shape is None:
-        return numbers
-    if node not in ctx.integers:
-        ctx.integers[node] = ctx.handlers.to_int32(ctx, node, numbers)
-    return ctx.integers[node]
+    return found <= _INDEX_DTYPES
+
+
+def _starts_legally(numbers: Tensor) -> bool:
+    """Whether a number is in a partition that instructions read from; columns are taken to be."""
+    if not _is_number(numbers) or not numbers.dims:
+        return True
+    start = numbers.dims[0].offset.value
+    return start is not None and start % QUADRANT == 0
 
 
 def _is_number(tile: Tensor) -> bool:
