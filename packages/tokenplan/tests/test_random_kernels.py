@@ -22,12 +22,12 @@ def blocks(every: int, size: int) -> list:
     return [pytest.param(n, marks=pytest.mark.thorough if n else ()) for n in range(0, every, size)]
 
 
-@pytest.mark.parametrize("first", blocks(20_000, 2_000))
+@pytest.mark.parametrize("first", blocks(20_000, 500))
 @pytest.mark.timeout(3_000)
 def test_no_order_is_lost_and_the_kept_ones_are_needed(first, capsys):
     counts = Counter(dict.fromkeys(WRONG.values(), 0))
     wrong = []
-    for seed in range(first, first + 2_000):
+    for seed in range(first, first + 500):
         graph = analyse(random_kernel(seed))
         file = read_plan_file(json.dumps(plan_file.as_json(graph)))  # faster than its usual text
         report = check_plan(file, CheckOptions(mutate=True, random=0))
@@ -38,9 +38,9 @@ def test_no_order_is_lost_and_the_kept_ones_are_needed(first, capsys):
         kept = graph.with_status("kept")
         counts["kept without a witness"] += sum(edge.witness is None for edge in kept)
     with capsys.disabled():
-        print(f"\nrandom kernels {first} to {first + 1_999}: {dict(sorted(counts.items()))}")
+        print(f"\nrandom kernels {first} to {first + 499}: {dict(sorted(counts.items()))}")
     assert not wrong, wrong[:3]
-    assert counts["with a conflict"] >= 0.3 * 2_000
+    assert counts["with a conflict"] >= 0.3 * 500
     assert counts["kept without a witness"] == 0
 
 
