@@ -231,9 +231,10 @@ def test_ctrl_c_of_a_sweep_says_what_is_stored(sweep_file, tmp_path):
     assert any("x roofline" in line for line in run.stderr or ())
 
     run.send_signal(signal.SIGINT)
-    _, err = run.communicate()
+    out, err = run.communicate()
 
     assert run.returncode == 130
+    assert re.search(r"interrupted softmax f32\[256,128\] trn2, seed 0: [\d.]+ µs so far", out)
     assert re.search(r"interrupted; 0 of 2 tasks are done, [\d,]+ results are in", err)
 
 

@@ -110,6 +110,8 @@ def figures(sweep: Sweep, store: Path) -> Iterator[str]:
     for worker, jobs in sorted(sweep.shares.items()):
         yield f"  {worker}: {jobs} jobs, {sweep.busy_s[worker]:.1f} s"
     yield from (f"  lost {what}" for what in sweep.lost)
+    for name, best_ns in sweep.unfinished.items():
+        yield f"  interrupted {name}: {best_ns / 1e3:,.2f} µs so far"
 
 
 def to_json(sweep: Sweep) -> dict[str, object]:
@@ -119,5 +121,5 @@ def to_json(sweep: Sweep) -> dict[str, object]:
         "executor": sweep.executor, "seconds": sweep.seconds, "startup_s": sweep.startup_s,
         "results": sweep.results,
         "workers": {w: {"jobs": n, "seconds": sweep.busy_s[w]} for w, n in sweep.shares.items()},
-        "lost": sweep.lost, "logs": sweep.logs,
+        "lost": sweep.lost, "unfinished": sweep.unfinished, "logs": sweep.logs,
     }  # fmt: skip

@@ -71,6 +71,15 @@ class Sweep:
         return [self.rows[key] for key in self.tasks if key in self.rows]
 
     @property
+    def unfinished(self) -> dict[str, float]:
+        """The best latency of each task that Ctrl-C has ended early, by its label and seed."""
+        return {
+            f"{self.tasks[key].label}, seed {self.tasks[key].seed}": tuned.report.best_ns
+            for key, tuned in self.tuned.items()
+            if key not in self.rows
+        }
+
+    @property
     def mean_speedup(self) -> float | None:
         """The geometric mean of the rows that have a result."""
         found = [row["speedup"] for row in self.ordered if row["status"] == "ok"]
