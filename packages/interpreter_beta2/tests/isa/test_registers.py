@@ -18,6 +18,7 @@ from neuroncore.errors import (
     ShapeError,
     SignatureError,
     UnsupportedError,
+    ValuesNeededError,
 )
 from neuroncore.machine.observe import watched_by
 from neuroncore.machine.registers import VirtualRegister
@@ -348,9 +349,23 @@ def test_a_register_that_holds_data_is_no_program(now):
     rejected = "a register is loaded from a tensor, which no program says"
     with pytest.raises(UnsupportedError, match=rejected):
         capture(counted)
-    for_time = Recorder(counted, for_time=True, needs_values=False)
-    with watched_by(for_time), pytest.raises(UnsupportedError, match=rejected):
+
+
+def test_the_time_of_a_register_that_holds_data_needs_its_values(now):
+    counted = now.nki.jit(counting(now, 1))
+    without_values = Recorder(counted, for_time=True, needs_values=False)
+    with watched_by(without_values), pytest.raises(ValuesNeededError):
         counted()
+
+
+@pytest.mark.parametrize("turns", [1, 4])
+def test_the_time_of_a_loop_is_that_of_the_turns_that_its_data_give(now, turns):
+    kernel = now.nki.jit(counting(now, turns))
+    with watched_by(recorder := Recorder(kernel, for_time=True)):
+        kernel()
+
+    bars = [bar.instruction for bar in estimate(recorder.program(), mode="as_written").bars]
+    assert bars.count("tensor_scalar") == 2 * turns
 
 
 def test_a_number_that_a_register_held_before_it_was_loaded_is_forgotten(now):

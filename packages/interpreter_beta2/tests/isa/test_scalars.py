@@ -336,6 +336,28 @@ def test_the_time_of_a_kernel_with_a_loaded_scalar(lang, ramp):
     assert [bar.instruction for bar in bars] == ["scalar_load", "dma_copy", "scalar_store"]
 
 
+@pytest.mark.parametrize(("number", "turns"), [(1, 1), (2, 3)])
+def test_the_time_of_what_is_computed_of_a_scalar_is_that_of_its_value(lang, ramp, number, turns):
+    nl, nisa = lang.nl, lang.nisa
+
+    @lang.nki.jit
+    def kernel(x, n):
+        row = nl.ndarray((1, 8), nl.float32, buffer=nl.shared_hbm)
+        end = nisa.scalar_load(n) * 2 - 1
+
+        def copy(i):
+            nisa.dma_copy(row, x.ap([[8, 1], [1, 8]], scalar_offset=end - i))
+
+        nl.fori_loop(0, end, copy)
+        return row
+
+    with watched_by(recorder := Recorder(kernel, for_time=True)):
+        kernel(ramp, np.full((1, 1), number, np.int32))
+
+    bars = estimate(recorder.program(), mode="as_written").bars
+    assert [bar.instruction for bar in bars] == ["scalar_load", *["dma_copy"] * turns]
+
+
 def test_what_is_computed_of_a_loaded_scalar_is_no_program(lang, ramp):
     with pytest.raises(UnsupportedError, match="a number that the device computes is used") as why:
         capture(row_at(lang, lambda scalar: scalar + 1), ramp, np.ones((1, 1), np.int32))

@@ -126,6 +126,8 @@ class Recorder(Watcher):
         self._registers.add(id(cell.storage))
 
     def number_read(self, cell: View) -> None:
+        if self.for_time:
+            return  # the time is that of the values that the kernel runs on
         self._reject(
             "a number that the device computes is used as one of the kernel", find_place(),
             expected="compile-time ints; a loaded scalar as scalar_offset or in scalar_store",
@@ -203,7 +205,7 @@ class Recorder(Watcher):
     def _reject_unsupported_event(self, event: Event) -> None:
         """A program holds for any content of its tensors, and has no indices of free elements."""
         call = event.call
-        if call.record.name == "register_load":
+        if call.record.name == "register_load" and not self.for_time:
             self._reject(
                 "a register is loaded from a tensor, which no program says", event.place,
                 expected="registers that hold compile-time ints, or none",
