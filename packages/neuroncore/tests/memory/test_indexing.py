@@ -160,6 +160,26 @@ def test_a_slice_of_psum_knows_where_in_its_bank_it_begins(world, start, dtype):
         assert view.spec is t[0:4:1, row : row + 1, start:].spec  # not remembered
 
 
+def test_columns_of_one_width_know_where_in_their_bank_they_begin(world):
+    t = world.tile(np.zeros((4, 512)), space="psum")
+
+    assert [t[:, at : at + 8].spec.bank_offset for at in (0, 16, 0)] == [0, 64, 0]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [np.s_[:, 4:9], np.s_[:, 3:3], np.s_[:, True:4], np.s_[:, -9:4], np.s_[:, 1.0:2]],
+    ids=str,
+)
+@pytest.mark.parametrize("space", ["sbuf", "psum", "hbm"])
+def test_columns_that_are_none_of_the_tensor_are_rejected(world, space, key):
+    t = world.tile(np.zeros((4, 8)), space=space)
+    assert t[:, 1:4].shape == (4, 3)
+
+    with pytest.raises(AccessError):
+        _ = t[key]
+
+
 @pytest.mark.parametrize("space", ["sbuf", "psum", "hbm"])
 def test_a_window_that_is_named_again_is_checked_like_the_first_time(world, space):
     t = world.tile(np.arange(64 * 8).reshape(64, 8), space=space)

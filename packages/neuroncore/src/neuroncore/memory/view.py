@@ -94,7 +94,15 @@ class View(ReshapedView, ShownAsHtml):
             or len(key) != len(spec.shape)
         ):
             return self._otherwise(key)
-        for item, size in zip(key, spec.shape):  # noqa: B905 - same length; strict costs 60 ns
+        memo: Any = None
+        if len(key) == 2:  # [:, i:j] in two thirds of the time
+            rows, columns = key
+            if type(rows) is type(columns) is slice and rows.stop is rows.step is columns.step:
+                start, stop = columns.start, columns.stop
+                is_plain = rows.start is rows.step is None and type(start) is type(stop) is int
+                if is_plain and 0 <= start < stop <= spec.shape[1]:
+                    memo = (start, stop) if spec.space is _PSUM else stop - start
+        for item, size in () if memo else zip(key, spec.shape):  # noqa: B905 - strict costs 60 ns
             if type(item) is not slice or item.step is not None:
                 return pick(self, key)
             start, stop = item.start, item.stop
@@ -111,8 +119,9 @@ class View(ReshapedView, ShownAsHtml):
                     return index(self, key)
         view = _new(type(self))  # `seen`, whose call would cost 200 ns
         view.array = array = self.array[key]
-        memo: tuple[Any, ...]
-        if spec.space is _PSUM:  # where in its bank the slice begins counts too
+        if memo:
+            pass
+        elif spec.space is _PSUM:  # where in its bank the slice begins counts too
             memo = (array.shape, *map(_start, key))
         else:
             memo = (array.shape, key[0].start)
