@@ -213,3 +213,12 @@ def test_a_gather_of_more_columns_than_a_group_has_a_latency():
         return compile(lambda x, i: np.take_along_axis(x, i, -1), x, i).stats.predicted_us
 
     assert latency_us(513) > 0
+
+
+def test_the_place_in_an_order_of_one_number_is_an_index(bitwise):
+    def function(x, y):
+        z = y.copy()
+        z[np.abs(np.argsort(x, axis=None, kind="stable")[0])] = x
+        return z
+
+    bitwise(function, np.array(2.5, np.float32), np.arange(3, dtype=np.float32))

@@ -67,7 +67,7 @@ class Table:
 
     def source(self, buffer: str) -> ArrayView:
         """The whole array, its core in C order in a buffer."""
-        strides = dict(zip(self.changes, row_major(self.core), strict=True))
+        strides = dict(zip(self.changes, row_major(self.core), strict=False))  # rank 0 has none
         return replace(
             array_view_of(buffer, self.shape, self.dtype),
             strides=tuple(strides.get(d, 0) for d in range(len(self.shape))),
@@ -98,9 +98,9 @@ def table_of(node: Node) -> Table:
 def row_of(node: Node) -> Table:
     """An array of one number, as what is held once: a row."""
     array = node.attrs["value"].array
-    last = array.ndim - 1
-    row = np.ascontiguousarray(array.reshape(-1)[: array.shape[last]])
-    return Table(array.shape, node.spec.dtype, (last,), (), row.tobytes())
+    row = np.ascontiguousarray(array.reshape(-1)[: array.shape[-1] if array.ndim else 1])
+    last = tuple(range(array.ndim)[-1:])
+    return Table(array.shape, node.spec.dtype, last, (), row.tobytes())
 
 
 def _even_count(flat: np.ndarray, dtype: DType) -> Progression | None:

@@ -144,3 +144,15 @@ def test_fewer_than_sixteen_steps_are_left_unrolled():
     kernel = compile(lambda x: np.tanh(np.tanh(np.tanh(x))), "f32[4,4]")
 
     assert "rolled" not in kernel.passes
+
+
+@pytest.mark.parametrize("reverse", [np.s_[:, ::-1], np.s_[::-1], np.s_[::-1, ::-1]])
+def test_a_loop_may_begin_with_an_array_backwards(bitwise, reverse):
+    def function(x, y):
+        x = x[reverse]
+        for _ in range(18):
+            x = np.maximum(np.minimum(x, y), 1 - x)
+        return x
+
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    bitwise(function, x, x.T.reshape(4, 5).copy())

@@ -113,3 +113,10 @@ def test_rows_of_any_number_are_put_together_on_chip(lowers, normal):
     kernel = lowers(lambda x, y: np.concatenate([x, y]) * 2, normal(1021, 64), normal(1021, 64))
 
     assert moved(kernel) == 1
+
+
+def test_unrelated_arrays_of_one_loop_nest_beside_a_mask_of_rows(bitwise):
+    a = np.arange(36, dtype=np.float32).reshape(2, 3, 3, 2)
+
+    bitwise(lambda a, b: (np.tril(a, 1), b.T * b + 1), a, a.T.reshape(a.shape).copy())
+    bitwise(lambda a, b: (np.tril(a, 1), (b + np.arange(2, dtype=b.dtype)) ** 2), a, a + 1)

@@ -232,7 +232,8 @@ def _views(
     group: StepGroup, sources: Sequence[ArrayView | float], places: Mapping[int, ArrayView]
 ) -> dict[str, ArrayView]:  # fmt: skip
     """Values in HBM in one step."""
-    found = {}
+    first = zip(group.names[: group.carries], sources, strict=False)
+    found = {value: source for value, source in first if isinstance(source, ArrayView)}
     for value in group.outside:
         source = sources[group.inputs[value]]
         if isinstance(source, ArrayView):

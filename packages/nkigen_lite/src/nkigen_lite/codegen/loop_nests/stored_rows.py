@@ -83,7 +83,10 @@ def merged_rows(
     repeated = {v: _repeated(s, rows) for v, s in sources.items() if _is_of_rows(v, before, group)}
     in_one_tile = prod(rows) <= PARTITIONS * each
     new = sources | {v: _in_order(writer, s, in_one_tile) for v, s in repeated.items()}
-    domain = solve(_axes(group, context, dict.fromkeys(repeated, rows)), group.anchor, new)
+    axes = _axes(group, context, dict.fromkeys(repeated, rows))
+    if not {p for v in axes.shapes for p in axes.of(v)} - {None} <= set(axes.of(group.anchor)):
+        raise unsupported(first, "its operations work on arrays of unrelated axes")
+    domain = solve(axes, group.anchor, new)
     if isinstance(domain, str) or domain.size(Role.batch) > 1:
         raise unsupported(first, "its leading axes are not one")
     found = _with_rows(fit(group.nodes, domain, context, stored), domain, each)
