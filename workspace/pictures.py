@@ -26,6 +26,8 @@ SIZES = {
     "Advice": 1100, "Migration": 1000, "What if": 1000, "Schedule": 900, "Tokens": 560,
 }  # fmt: skip
 """View → height of its picture."""
+PLACE = Path(tempfile.gettempdir()) / "examples"
+"""Pictures have this path."""
 
 
 def main() -> None:
@@ -35,8 +37,12 @@ def main() -> None:
         timeline_picture.main()
     (ROOT / "docs" / "timeline.svg").write_text(shown.getvalue(), "utf-8")
     PICTURES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        pages(Path(folder))
+    shutil.rmtree(PLACE, ignore_errors=True)
+    PLACE.mkdir()
+    try:
+        pages(PLACE)
+    finally:
+        shutil.rmtree(PLACE)
 
 
 def pages(folder: Path) -> None:
