@@ -7,9 +7,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.corpora.nki_library.__main__ import main
 from tests.corpora.nki_library.child.nki_library_draw import draw
+from tests.corpora.nki_library.child.nki_library_stand_ins import static_cast
 from tests.corpora.nki_library.fp8 import table
 from tests.corpora.nki_library.groups import GROUPS, run_group, without_folders
 from tests.corpora.nki_library.migrated import markdown as migrated_markdown
@@ -25,6 +27,8 @@ from tests.corpora.nki_library.record import (
 )
 from tests.corpora.nki_library.sample import Request, Sample, classified, error_class, read_sample
 from tests.corpora.nki_library.sample import markdown as sample_markdown
+
+from nki_dtypes import resolve
 
 CHECKOUT = os.environ.get("NKI_LIBRARY_CHECKOUT")
 
@@ -267,3 +271,10 @@ def test_errors_of_one_class_differ_in_places_and_numbers_only():
     assert error_class("src/a.py:3:4: 256 partitions in SBUF x = y ^^^") == error_class(
         "src/b.py:13:5: 512 partitions in SBUF x = y ^^^"
     )
+
+
+def test_references_of_float64_are_packed_like_those_of_float32():
+    numbers = np.array([[0.3, -1.7, 448.0, 1e-3]])
+
+    words = static_cast(numbers, resolve("float8_e4m3fn_x4").words)
+    assert static_cast(words, np.float32).tolist() == [[0.3125, -1.75, 448.0, 2**-9]]

@@ -156,7 +156,8 @@ def static_cast(array: Any, dtype: Any) -> np.ndarray:
         values = nki_dtypes.unpack_x4(values.view(packed.storage), packed)
     if np.dtype(dtype).names is not None:
         packed = nki_dtypes.resolve(np.dtype(dtype))
-        return nki_dtypes.pack_x4(values, packed).view(packed.words)
+        narrow = values.astype(np.float32) if values.dtype == np.float64 else values
+        return nki_dtypes.pack_x4(narrow, packed).view(packed.words)
     return values.astype(np.dtype(dtype))
 
 
