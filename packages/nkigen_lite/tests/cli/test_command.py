@@ -112,7 +112,7 @@ def test_explain_shows_passes_groups_rejections_and_cost(nkigen, folder):
     titles = [text for text in said.out.splitlines() if text.startswith("==")]
     assert titles == [
         "== traced ==", "== canonicalized ==", "== decomposed ==", "== in machine terms ==",
-        "== fusion groups ==", "== not fused ==", "== cost ==",
+        "== fusion groups ==", "== not fused ==", "== HBM traffic ==", "== cost ==",
     ]  # fmt: skip
     assert "products of matrices stand alone (program.py:13)" in said.out
     assert "us predicted" in said.out

@@ -65,3 +65,15 @@ def test_repeated_steps_say_why_they_are_unrolled(function, spec, why):
 
     assert note.startswith("repeated steps are unrolled: ")
     assert why in note
+
+
+def test_every_array_has_its_traffic_and_the_least_where_more_is_moved():
+    def function(x, w):
+        return np.cumsum(np.exp(x) @ w, 0)
+
+    text = compile(function, "f32[256, 3000]", "f32[3000, 3000]").explain()
+
+    traffic = text.split("== HBM traffic ==\n")[1].split("\n\n")[0].splitlines()
+    assert "w: 36,000,000 B read, 0 B written" in traffic
+    assert "out: 0 B read, 3,072,000 B written" in traffic
+    assert any(line.endswith("; the least is 0 B") for line in traffic)

@@ -75,8 +75,9 @@ class Compiled:
         return measure(self.program)
 
     def explain(self) -> str:
-        """The result of each pass, the groups, why operations were not fused, the cost: text."""
-        return explained(self.passes, self.plan, self.stats)
+        """The result of each pass, the groups, why operations were not fused, what each array
+        moves and the least, the cost: text."""
+        return explained(self.passes, self.plan, self.stats, self.program)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """NumPy in, NumPy out: one array, or a tuple; arguments in order or by name. Raises

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from neuroncore.enums import MemorySpace
-from neuroncore.program import Access, Call, Loop, Program, Statement, peaks
+from neuroncore.program import Access, Buffer, Call, Loop, Program, Statement, peaks
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
 from nkigen_lite.fusion import Group, Plan
@@ -18,11 +19,46 @@ _ARRAY = re.compile(r"'([\w+/]{24})[\w+/=]+'")
 """The bytes of a constant, as graphs print them."""
 
 
-def explained(passes: Mapping[str, Graph], plan: Plan, stats: Stats) -> str:
+def explained(
+    passes: Mapping[str, Graph], plan: Plan, stats: Stats, program: Program
+) -> str:  # fmt: skip
     """Everything about a kernel but its source."""
     traced = next(iter(passes.values()))
-    parts = passes_text(passes), plan_text(plan), stats_text(stats, least_bytes(traced))
-    return "\n".join(parts)
+    parts = passes_text(passes), plan_text(plan), traffic_text(program)
+    return "\n".join([*parts, stats_text(stats, least_bytes(traced))])
+
+
+def traffic_text(program: Program) -> str:
+    """The bytes of HBM that DMAs move for each array, and the least: arguments are read once,
+    results written once, arrays between groups not at all."""
+    moved = Counter[tuple[str, bool]]()
+    _add_traffic(moved, program.body, 1, program.buffers())
+    ends = {p.name for p in program.parameters} | set(program.results)
+    lines = ["== HBM traffic =="]
+    for name, buffer in program.buffers().items():
+        read, written = moved[name, False], moved[name, True]
+        if read + written:
+            least = buffer.num_bytes if name in ends else 0
+            more = f"; the least is {least:,} B" if read + written > least else ""
+            lines.append(f"{name}: {read:,} B read, {written:,} B written{more}")
+    return "\n".join([*lines, ""])
+
+
+def _add_traffic(
+    moved: Counter[tuple[str, bool]], body: tuple[Statement, ...], times: int,
+    buffers: Mapping[str, Buffer],
+) -> None:  # fmt: skip
+    for statement in body:
+        if isinstance(statement, Loop):
+            _add_traffic(moved, statement.body, times * statement.trips, buffers)
+        elif isinstance(statement, Call) and statement.is_dma:
+            for name, access in statement.operands.items():
+                if isinstance(access, Access) and not buffers[access.buffer].space.on_chip:
+                    moved[access.buffer, name == "dst"] += times * _bytes_of(access, buffers)
+
+
+def _bytes_of(access: Access, buffers: Mapping[str, Buffer]) -> int:
+    return access.size * (access.dtype or buffers[access.buffer].dtype).itemsize
 
 
 def passes_text(passes: Mapping[str, Graph]) -> str:
@@ -131,7 +167,7 @@ def _counts(body: tuple[Statement, ...], program: Program) -> tuple[int, int, in
         elif isinstance(statement, Call):
             dma = statement.is_dma
             moved = sum(
-                a.size * (a.dtype or buffers[a.buffer].dtype).itemsize
+                _bytes_of(a, buffers)
                 for a in statement.operands.values()
                 if isinstance(a, Access) and not buffers[a.buffer].space.on_chip
             )
