@@ -127,7 +127,7 @@ def _is_float(array: Any) -> bool:
     return np.asarray(array).dtype.kind not in "iub"
 
 
-@pytest.fixture(name="lowers")
+@pytest.fixture(name="assert_lowers_right")
 def _lowers(tmp_path: Path) -> Callable[..., Compiled]:
     """Compile, run program and source, compare both with float64.
 

@@ -43,21 +43,21 @@ def test_another_name_is_rejected():
         compile(scaled, X, SCALE)(X, factor=SCALE)
 
 
-def test_buffers_are_called_after_variables_and_reductions_of_rows(lowers, normal):
+def test_buffers_are_called_after_variables_and_reductions_of_rows(assert_lowers_right, normal):
     def attention(q, k, v):
         scores = q @ k.T / 8
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         return weights / weights.sum(-1, keepdims=True) @ v
 
-    kernel = lowers(attention, *(normal(128, 128, seed=s) for s in range(3)))
+    kernel = assert_lowers_right(attention, *(normal(128, 128, seed=s) for s in range(3)))
 
     for name in ("scores", "row_max", "row_sum", "q_transposed", "v_matrix"):
         assert f"    {name} = nl.ndarray(" in kernel.source
 
 
-def test_large_constants_are_called_after_their_variable(lowers, normal):
+def test_large_constants_are_called_after_their_variable(assert_lowers_right, normal):
     angles = normal(2000, seed=1)
 
-    kernel = lowers(lambda x: x * angles, normal(3, 2000))
+    kernel = assert_lowers_right(lambda x: x * angles, normal(3, 2000))
 
     assert [p.name for p in kernel.program.parameters] == ["x", "angles"]

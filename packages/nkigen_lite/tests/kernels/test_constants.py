@@ -45,35 +45,35 @@ def rotated(x: Any, cos: Any, sin: Any) -> Any:
 
 
 @pytest.mark.parametrize("rows", [1, 127, 512])
-def test_rotary_positions_with_tables_around_the_function(lowers, rows):
+def test_rotary_positions_with_tables_around_the_function(assert_lowers_right, rows):
     table = angles(rows, 32)
     cos, sin = np.cos(table).astype(np.float32), np.sin(table).astype(np.float32)
 
-    kernel = lowers(lambda x: rotated(x, cos, sin), random(rows, 64))
+    kernel = assert_lowers_right(lambda x: rotated(x, cos, sin), random(rows, 64))
 
     assert kernel.stats.dmas <= 6
 
 
-def test_rotary_positions_computed_inside_the_function(lowers):
+def test_rotary_positions_computed_inside_the_function(assert_lowers_right):
     def rope(x):
         table = angles(x.shape[-2], x.shape[-1] // 2)
         return rotated(x, np.cos(table), np.sin(table))
 
-    kernel = lowers(rope, random(3, 130, 64))
+    kernel = assert_lowers_right(rope, random(3, 130, 64))
 
     assert [c.shape for c in held(kernel)] == [(130, 32), (130, 32)]
 
 
-def test_sinusoidal_positions(lowers):
+def test_sinusoidal_positions(assert_lowers_right):
     def encoded(x):
         rows, columns = x.shape
         place = np.arange(rows)[:, None] / 10000 ** (2 * np.arange(columns // 2) / columns)
         return x + np.stack([np.sin(place), np.cos(place)], -1).reshape(rows, columns)
 
-    lowers(encoded, random(200, 48))
+    assert_lowers_right(encoded, random(200, 48))
 
 
-def test_attention_with_slopes(lowers):
+def test_attention_with_slopes(assert_lowers_right):
     def attention(q, k, v):
         heads, rows, columns = q.shape
         slopes = 2.0 ** (-8 * np.arange(1, heads + 1) / heads)
@@ -82,7 +82,7 @@ def test_attention_with_slopes(lowers):
         exp = np.exp(scores - scores.max(-1, keepdims=True))
         return exp / exp.sum(-1, keepdims=True) @ v
 
-    lowers(attention, *random(3, 4, 140, 32))
+    assert_lowers_right(attention, *random(3, 4, 140, 32))
 
 
 @pytest.mark.parametrize(
@@ -94,42 +94,42 @@ def test_attention_with_slopes(lowers):
     ],
     ids=["eye", "shifted", "weight", "ones", "a row of ones", "a row", "equal rows"],
 )  # fmt: skip
-def test_products_with_a_matrix_around_the_function(lowers, matrix):
-    lowers(lambda x: matrix @ x, random(200, 70))
-    lowers(lambda x: x @ matrix.T, random(70, 200))
+def test_products_with_a_matrix_around_the_function(assert_lowers_right, matrix):
+    assert_lowers_right(lambda x: matrix @ x, random(200, 70))
+    assert_lowers_right(lambda x: x @ matrix.T, random(70, 200))
 
 
-def test_a_batch_of_products_with_one_matrix(lowers):
+def test_a_batch_of_products_with_one_matrix(assert_lowers_right):
     weight = random(64, 32)
 
-    lowers(lambda x: np.tanh(x @ weight) @ weight.T, random(3, 50, 64))
-    lowers(lambda x: np.dot(x, np.broadcast_to(weight, (3, 64, 32))), random(50, 64))
-    lowers(lambda x: x @ np.stack([weight, weight * 2, weight]), random(3, 50, 64))
+    assert_lowers_right(lambda x: np.tanh(x @ weight) @ weight.T, random(3, 50, 64))
+    assert_lowers_right(lambda x: np.dot(x, np.broadcast_to(weight, (3, 64, 32))), random(50, 64))
+    assert_lowers_right(lambda x: x @ np.stack([weight, weight * 2, weight]), random(3, 50, 64))
 
 
-def test_numbers_in_between(lowers):
-    lowers(lambda x: x + np.linspace(0, 1, 300), random(130, 300))
+def test_numbers_in_between(assert_lowers_right):
+    assert_lowers_right(lambda x: x + np.linspace(0, 1, 300), random(130, 300))
 
 
 # -- how they are held ----------------------------------------------------------------------------
 
 
-def test_what_is_the_same_along_an_axis_is_held_once(lowers):
+def test_what_is_the_same_along_an_axis_is_held_once(assert_lowers_right):
     row = random(300)
     full = np.broadcast_to(row, (256, 300))
 
-    kernel = lowers(lambda x: x * full, random(256, 300))
+    kernel = assert_lowers_right(lambda x: x * full, random(256, 300))
 
     assert [c.shape for c in held(kernel)] == [(300,)]
 
 
-def test_equal_arrays_are_one(lowers):
+def test_equal_arrays_are_one(assert_lowers_right):
     first, second = random(40, 60), random(40, 60, seed=1)
 
     def function(x):
         return (x * first + second) * first.copy() + np.broadcast_to(second, (3, 40, 60))
 
-    kernel = lowers(function, random(3, 40, 60))
+    kernel = assert_lowers_right(function, random(3, 40, 60))
 
     assert len(held(kernel)) == 2
 
@@ -160,10 +160,10 @@ def test_where_no_array_is_documented_only_what_is_no_code_is_one():
 
 
 @pytest.mark.parametrize(("size", "parameters"), [(1024, ["x"]), (1025, ["x", "table"])])
-def test_arrays_of_more_than_4_kib_are_inputs_of_the_kernel(lowers, size, parameters):
+def test_arrays_of_more_than_4_kib_are_inputs_of_the_kernel(assert_lowers_right, size, parameters):
     table = random(size)
 
-    kernel = lowers(lambda x: x * table, random(3, size))
+    kernel = assert_lowers_right(lambda x: x * table, random(3, size))
 
     assert [p.name for p in kernel.program.parameters] == parameters
     assert list(kernel.constants) == parameters[1:]
@@ -251,10 +251,12 @@ def test_choices_by_a_random_mask(exactly):
             np.random.default_rng(2).integers(-99, 99, (150, 90), dtype=np.int32))  # fmt: skip
 
 
-def test_constants_of_low_precision_are_multiplied_as_they_are(lowers):
+def test_constants_of_low_precision_are_multiplied_as_they_are(assert_lowers_right):
     weight = random(70, 40).astype(ml_dtypes.bfloat16)
 
-    lowers(lambda x: x @ weight.astype(x.dtype), random(30, 70).astype(ml_dtypes.bfloat16))
+    assert_lowers_right(
+        lambda x: x @ weight.astype(x.dtype), random(30, 70).astype(ml_dtypes.bfloat16)
+    )
 
 
 def test_a_constant_may_be_the_result(exactly):
@@ -307,12 +309,14 @@ def test_the_same_function_gives_the_same_source():
 
 @pytest.mark.parametrize("shape", [(8,), (1, 8), (4, 8), (2, 4, 8)])
 @pytest.mark.parametrize("axis", [-1, 0, None])
-def test_extremes_of_arrays_scaled_by_one_number_of_any_shape(shape, axis, normal, lowers):
+def test_extremes_of_arrays_scaled_by_one_number_of_any_shape(
+    shape, axis, normal, assert_lowers_right
+):
     scale = np.full(shape, 0.25, np.float32)
     for x in (normal(4, 8), normal(8), normal(4, 1)):
-        lowers(lambda x: (x * scale).max(axis), x)
-        lowers(lambda x: (x * scale).min(axis, keepdims=True), x)
+        assert_lowers_right(lambda x: (x * scale).max(axis), x)
+        assert_lowers_right(lambda x: (x * scale).min(axis, keepdims=True), x)
 
 
-def test_a_constant_of_several_batches_times_one_matrix(normal, lowers):
-    lowers(lambda x: (np.full((2, 3, 4), 3, np.float32) @ x).sum(-1), normal(4, 4))
+def test_a_constant_of_several_batches_times_one_matrix(normal, assert_lowers_right):
+    assert_lowers_right(lambda x: (np.full((2, 3, 4), 3, np.float32) @ x).sum(-1), normal(4, 4))

@@ -18,14 +18,14 @@ MIXED = {
 
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("function", MIXED.values(), ids=MIXED)
-def test_products_of_float32_and_narrow_matrices(lowers, normal, function, dtype):
-    lowers(function, normal(130, 256), normal(256, 192, dtype=dtype), roundings=1)
+def test_products_of_float32_and_narrow_matrices(assert_lowers_right, normal, function, dtype):
+    assert_lowers_right(function, normal(130, 256), normal(256, 192, dtype=dtype), roundings=1)
 
 
-def test_a_narrow_matrix_is_read_once_and_never_written_wider(lowers, normal):
+def test_a_narrow_matrix_is_read_once_and_never_written_wider(assert_lowers_right, normal):
     x, w = normal(128, 256), normal(256, 512, dtype=ml_dtypes.bfloat16)
 
-    kernel = lowers(lambda x, w: x @ w, x, w, roundings=1)
+    kernel = assert_lowers_right(lambda x, w: x @ w, x, w, roundings=1)
 
     assert kernel.stats.hbm_bytes == x.nbytes + w.nbytes + 4 * 128 * 512
     assert "in_hbm" not in kernel.source
@@ -36,19 +36,19 @@ def layer_norm(x, gain, bias):
     return away / np.sqrt((away * away).mean(-1, keepdims=True) + 1e-5) * gain + bias
 
 
-def test_gain_and_bias_of_narrow_floats_stay_with_their_rows(lowers, normal):
+def test_gain_and_bias_of_narrow_floats_stay_with_their_rows(assert_lowers_right, normal):
     x = normal(512, 768, dtype=ml_dtypes.bfloat16)
     gain, bias = (normal(768, seed=s, dtype=ml_dtypes.bfloat16) for s in (1, 2))
 
-    kernel = lowers(layer_norm, x, gain, bias, roundings=4)
+    kernel = assert_lowers_right(layer_norm, x, gain, bias, roundings=4)
 
     assert len(kernel.plan.groups) == 1
     least = x.nbytes + gain.nbytes + bias.nbytes + 4 * x.size
     assert kernel.stats.hbm_bytes <= 1.5 * least
 
 
-def test_what_is_made_on_chip_is_converted_there(lowers, normal):
-    kernel = lowers(
+def test_what_is_made_on_chip_is_converted_there(assert_lowers_right, normal):
+    kernel = assert_lowers_right(
         lambda x, w: (x + x).astype(np.float32) @ w, normal(128, 128, dtype=np.float16),
         normal(128, 64), roundings=2,
     )  # fmt: skip

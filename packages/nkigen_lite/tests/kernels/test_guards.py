@@ -82,8 +82,8 @@ def test_the_cube_root_of_zero_keeps_its_sign(moves):
     moves(np.cbrt, np.array([0, -0.0, np.inf, -np.inf], np.float32))
 
 
-def test_a_selected_value_that_is_added_up_is_added_up_as_selected(lowers, normal):
-    lowers(lambda x: np.where(x > 0, x, np.exp(x)).sum(-1), normal(130, 40))
+def test_a_selected_value_that_is_added_up_is_added_up_as_selected(assert_lowers_right, normal):
+    assert_lowers_right(lambda x: np.where(x > 0, x, np.exp(x)).sum(-1), normal(130, 40))
 
 
 def norm(x: Any) -> Any:
@@ -157,8 +157,8 @@ PROVED = {
 
 
 @pytest.mark.parametrize("function", PROVED.values(), ids=PROVED)
-def test_what_is_proved_to_be_in_range_is_not_guarded(lowers, normal, function):
-    kernel = lowers(function, normal(130, 40))
+def test_what_is_proved_to_be_in_range_is_not_guarded(assert_lowers_right, normal, function):
+    kernel = assert_lowers_right(function, normal(130, 40))
 
     assert not is_guarded(kernel)
 

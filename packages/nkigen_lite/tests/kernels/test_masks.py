@@ -32,10 +32,10 @@ def written(kernel: Compiled) -> Counter[str]:
 
 @pytest.mark.parametrize("fill", [-np.inf, -1e9, 0.0, 3.0])
 @pytest.mark.parametrize("scale", [0.125, 0.0883883, 3.0])
-def test_a_causal_mask(lowers, normal, fill, scale):
+def test_a_causal_mask(assert_lowers_right, normal, fill, scale):
     q, k, v = (normal(2, 140, 16, seed=s) for s in range(3))
 
-    lowers(causal(fill, scale), q, k, v)
+    assert_lowers_right(causal(fill, scale), q, k, v)
 
 
 def test_a_choice_of_products_reads_them_where_tensor_e_made_them():
@@ -55,7 +55,7 @@ def test_the_scale_stays_where_no_number_gives_the_other_choice():
     assert "on_false=1000000064.0" in kernel.source
 
 
-def test_what_a_mask_hides_does_not_matter(lowers):
+def test_what_a_mask_hides_does_not_matter(assert_lowers_right):
     x = np.array([[1.0, np.nan, -np.inf, 2.0] * 64, [np.inf, np.nan, 3.0, -0.0] * 64], np.float32)
 
     for chosen in (
@@ -67,12 +67,12 @@ def test_what_a_mask_hides_does_not_matter(lowers):
             assert kernel(x).tobytes() == np.asarray(chosen(x), np.float32).tobytes()
 
 
-def test_the_greatest_chosen_element_is_found_on_the_way(lowers, normal):
+def test_the_greatest_chosen_element_is_found_on_the_way(assert_lowers_right, normal):
     def chosen(x: Any) -> Any:
         y = np.where(x > 0.5, x, -1)
         return y.max(-1), y + 1
 
-    counts = written(lowers(chosen, normal(130, 200), roundings=1))
+    counts = written(assert_lowers_right(chosen, normal(130, 200), roundings=1))
 
     assert (counts["select_reduce"], counts["tensor_reduce"]) == (1, 0)
 

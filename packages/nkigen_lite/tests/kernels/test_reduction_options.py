@@ -74,18 +74,22 @@ def test_out_is_written_and_returned(moves):
     moves(lambda x, y: np.add.reduce(x, 0, None, y) + 1, X, np.zeros(10, np.float32))
 
 
-def test_mean_and_deviation_take_out(lowers, normal):
+def test_mean_and_deviation_take_out(assert_lowers_right, normal):
     def function(x: Any) -> Any:
         y = np.zeros_like(x[0])
         np.mean(x, axis=0, out=y)
         return y
 
-    lowers(function, normal(9, 6))
+    assert_lowers_right(function, normal(9, 6))
 
 
-def test_deviations_of_what_a_mask_chooses(lowers, normal):
-    lowers(lambda x: (x.var(0, where=x > -1), np.std(x, 1, where=ODD[:6])), normal(9, 6))
-    lowers(lambda x: (x.var(where=x > 0, ddof=2), np.mean(x, 1, where=x < 2)), normal(9, 6))
+def test_deviations_of_what_a_mask_chooses(assert_lowers_right, normal):
+    assert_lowers_right(
+        lambda x: (x.var(0, where=x > -1), np.std(x, 1, where=ODD[:6])), normal(9, 6)
+    )
+    assert_lowers_right(
+        lambda x: (x.var(where=x > 0, ddof=2), np.mean(x, 1, where=x < 2)), normal(9, 6)
+    )
 
 
 INTO: dict[str, tuple[Any, Any]] = {
@@ -119,8 +123,8 @@ def test_dtypes_have_the_names_that_numpy_gives_them(moves_in_32_bits):
     moves_in_32_bits(lambda x, n: (n.astype("i8"), n.astype("f").astype("l"), x.astype("?")), X, N)
 
 
-def test_decimals_are_rounded_as_numpy_rounds(lowers, normal):
-    lowers(lambda x: (np.round(x, 2), x.round(decimals=1)), normal(9, 60) * 8)
+def test_decimals_are_rounded_as_numpy_rounds(assert_lowers_right, normal):
+    assert_lowers_right(lambda x: (np.round(x, 2), x.round(decimals=1)), normal(9, 60) * 8)
 
 
 def test_decimals_of_bfloat16_stay_bfloat16_at_every_step(exactly, normal):

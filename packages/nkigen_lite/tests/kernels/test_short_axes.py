@@ -39,25 +39,27 @@ KERNELS = [
 
 
 @pytest.mark.parametrize(("function", "shapes", "dmas", "most_us"), KERNELS)
-def test_short_sums_are_a_few_transfers(lowers, normal, function, shapes, dmas, most_us):
+def test_short_sums_are_a_few_transfers(
+    assert_lowers_right, normal, function, shapes, dmas, most_us
+):
     made = compile(function, *(f"f32[{','.join(map(str, shape))}]" for shape in shapes))
     assert made.stats.dmas <= dmas
     assert made.stats.predicted_us <= most_us
-    lowers(function, *(normal(*shape) for shape in shapes))
+    assert_lowers_right(function, *(normal(*shape) for shape in shapes))
 
 
 @pytest.mark.parametrize("op", ["sum", "max", "min", "prod", "mean"])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("count", [2, 5, 16, 17])
-def test_every_reduction_of_few_elements(lowers, normal, op, keepdims, count):
+def test_every_reduction_of_few_elements(assert_lowers_right, normal, op, keepdims, count):
     def f(a, b):
         return getattr(a[:, None] * 2 - b[None], op)(-1, keepdims=keepdims)
 
-    lowers(f, normal(40, count), normal(33, count))
+    assert_lowers_right(f, normal(40, count), normal(33, count))
 
 
-def test_operands_without_the_axis(lowers, normal):
-    lowers(
+def test_operands_without_the_axis(assert_lowers_right, normal):
+    assert_lowers_right(
         lambda a, b, c: (np.abs(a[:, None] - b) * c[:, None]).sum(-1),
         normal(129, 3), normal(3), normal(64, 129, 1),
     )  # fmt: skip
@@ -75,7 +77,7 @@ def test_operands_without_the_axis(lowers, normal):
     ],
     ids=str,
 )
-def test_products_of_each_batch_with_a_vector(lowers, normal, dtype, left, right):
+def test_products_of_each_batch_with_a_vector(assert_lowers_right, normal, dtype, left, right):
     a, b = (normal(*shape).astype(np.float32) for shape in (left, right))
     if dtype == "bfloat16":
         import ml_dtypes
@@ -83,4 +85,4 @@ def test_products_of_each_batch_with_a_vector(lowers, normal, dtype, left, right
         a, b = a.astype(ml_dtypes.bfloat16), b.astype(ml_dtypes.bfloat16)
     else:
         a, b = a.astype(dtype), b.astype(dtype)
-    lowers(lambda a, b: a @ b, a, b)
+    assert_lowers_right(lambda a, b: a @ b, a, b)

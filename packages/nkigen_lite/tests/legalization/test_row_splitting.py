@@ -29,25 +29,25 @@ def cross_entropy(x, target):
 @pytest.mark.parametrize(
     "shape", [(3, 16384), (2, 2, 20000), (20480,), (130, 14336), (3, 14347), (2, 30011)]
 )
-def test_softmax_of_long_rows(lowers, normal, shape):
-    lowers(softmax, normal(*shape))
+def test_softmax_of_long_rows(assert_lowers_right, normal, shape):
+    assert_lowers_right(softmax, normal(*shape))
 
 
-def test_functions_of_long_rows_and_of_columns(lowers, normal):
-    lowers(layer_norm, normal(5, 16384), normal(16384, seed=1))
-    lowers(layer_norm, normal(3, 20011), normal(20011, seed=1))
+def test_functions_of_long_rows_and_of_columns(assert_lowers_right, normal):
+    assert_lowers_right(layer_norm, normal(5, 16384), normal(16384, seed=1))
+    assert_lowers_right(layer_norm, normal(3, 20011), normal(20011, seed=1))
 
 
-def test_narrow_sums_of_long_rows_are_rounded_once(lowers, normal):
+def test_narrow_sums_of_long_rows_are_rounded_once(assert_lowers_right, normal):
     x = normal(3, 16384, dtype=ml_dtypes.bfloat16)
 
-    lowers(lambda x: (np.abs(x).sum(-1), (x * 2).max(-1)), x, roundings=2)
+    assert_lowers_right(lambda x: (np.abs(x).sum(-1), (x * 2).max(-1)), x, roundings=2)
 
 
-def test_cross_entropy_over_a_large_vocabulary(lowers, normal):
+def test_cross_entropy_over_a_large_vocabulary(assert_lowers_right, normal):
     target = np.array([0, 1999, 2000, 15999, 7], np.int32)
 
-    lowers(cross_entropy, normal(5, 16000), target)
+    assert_lowers_right(cross_entropy, normal(5, 16000), target)
 
 
 def test_the_first_place_of_the_largest_in_long_rows(exactly, normal):
@@ -57,14 +57,14 @@ def test_the_first_place_of_the_largest_in_long_rows(exactly, normal):
     exactly(lambda x: (np.argmax(x, -1), np.argmin(x, -1)), x)
 
 
-def test_several_arrays_of_long_rows(lowers, normal):
+def test_several_arrays_of_long_rows(assert_lowers_right, normal):
     x, y, z = (normal(4, 16384, seed=s) for s in range(3))
 
     def function(x, y, z):
         mixed = x * y + z
         return mixed / np.abs(mixed).sum(-1, keepdims=True), mixed
 
-    lowers(function, x, y, z)
+    assert_lowers_right(function, x, y, z)
 
 
 def test_a_softmax_reads_its_rows_three_times_and_writes_them_once():
@@ -82,8 +82,10 @@ def test_a_sum_of_squares_reads_its_array_once(count):
     assert kernel.stats.hbm_bytes < 1.01 * 4 * count
 
 
-def test_all_elements_of_a_matrix_are_compared_with_another_once(lowers, normal):
-    kernel = lowers(lambda x, y: ((x - y) ** 2).mean(), normal(509, 127), normal(509, 127, seed=1))
+def test_all_elements_of_a_matrix_are_compared_with_another_once(assert_lowers_right, normal):
+    kernel = assert_lowers_right(
+        lambda x, y: ((x - y) ** 2).mean(), normal(509, 127), normal(509, 127, seed=1)
+    )
 
     assert kernel.stats.hbm_bytes < 1.01 * 2 * 4 * 509 * 127
 

@@ -19,8 +19,8 @@ BESIDE = {
 
 @pytest.mark.parametrize("shape", [(2, 4), (129, 33), (4, 511), (4, 3, 5), (16, 20, 8)], ids=str)
 @pytest.mark.parametrize("function", BESIDE.values(), ids=BESIDE)
-def test_rows_begin_anew(lowers, normal, function, shape):
-    lowers(function, normal(*shape))
+def test_rows_begin_anew(assert_lowers_right, normal, function, shape):
+    assert_lowers_right(function, normal(*shape))
 
 
 def test_truths_of_rows_begin_anew(exactly, normal):

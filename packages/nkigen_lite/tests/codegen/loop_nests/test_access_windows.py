@@ -34,10 +34,10 @@ def chosen(kernel: Any) -> str:
 
 @pytest.mark.parametrize("step", [1, 2])
 @pytest.mark.parametrize("channels", [3, 129])
-def test_a_depthwise_convolution(lowers, normal, channels, step):
+def test_a_depthwise_convolution(assert_lowers_right, normal, channels, step):
     x, w = normal(2, channels, 22, 19), normal(channels, 3, 3, seed=1)
 
-    kernel = lowers(lambda x, w: taps(x, w, step), x, w)
+    kernel = assert_lowers_right(lambda x, w: taps(x, w, step), x, w)
 
     assert chosen(kernel).startswith((TOGETHER, LINES))
 
@@ -59,21 +59,21 @@ def test_code_does_not_grow_with_the_number_of_boxes():
     assert few.source.count("\n") == many.source.count("\n")
 
 
-def test_a_convolution_along_lines(lowers, normal):
+def test_a_convolution_along_lines(assert_lowers_right, normal):
     def along(x: Any, w: Any) -> Any:
         return sum(x[:, k : k + 2046] * w[:, k : k + 1] for k in range(3))
 
-    kernel = lowers(along, normal(128, 2048), normal(128, 3, seed=1))
+    kernel = assert_lowers_right(along, normal(128, 2048), normal(128, 3, seed=1))
 
     assert kernel.stats.dmas == 3
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
-def test_means_of_four_neighbours(lowers, normal, dtype):
+def test_means_of_four_neighbours(assert_lowers_right, normal, dtype):
     def pooled(x: Any) -> Any:
         return x[:, ::2, ::2] + x[:, 1::2, ::2] + x[:, ::2, 1::2] + x[:, 1::2, 1::2]
 
-    kernel = lowers(pooled, normal(130, 32, 32, dtype=dtype), roundings=8)
+    kernel = assert_lowers_right(pooled, normal(130, 32, 32, dtype=dtype), roundings=8)
 
     assert chosen(kernel).startswith((TOGETHER, LINES))
 
@@ -88,21 +88,23 @@ def test_pooling_by_slices_reads_every_byte_once():
 
 
 @pytest.mark.parametrize("size", [2049, 40967, 128 * 300 + 1])
-def test_differences_of_a_line(lowers, normal, size):
-    kernel = lowers(lambda x: x[1:] - x[:-1], normal(size), roundings=2)
+def test_differences_of_a_line(assert_lowers_right, normal, size):
+    kernel = assert_lowers_right(lambda x: x[1:] - x[:-1], normal(size), roundings=2)
 
     assert chosen(kernel).startswith(TOGETHER)
 
 
 @pytest.mark.parametrize("step", [-1, 2, -3])
-def test_an_operation_on_other_steps_reads_them_from_a_tile_in_order(lowers, normal, step):
-    kernel = lowers(lambda x: x[:, ::step] * 2 + 1, normal(260, 700), roundings=2)
+def test_an_operation_on_other_steps_reads_them_from_a_tile_in_order(
+    assert_lowers_right, normal, step
+):
+    kernel = assert_lowers_right(lambda x: x[:, ::step] * 2 + 1, normal(260, 700), roundings=2)
 
     assert chosen(kernel).startswith(TOGETHER)
 
 
-def test_rows_reduced_backwards(lowers, normal):
-    lowers(lambda x: np.exp(x[:, ::-1]) / np.sum(x[:, ::-1] ** 2, 1, keepdims=True),
+def test_rows_reduced_backwards(assert_lowers_right, normal):
+    assert_lowers_right(lambda x: np.exp(x[:, ::-1]) / np.sum(x[:, ::-1] ** 2, 1, keepdims=True),
            normal(260, 300))  # fmt: skip
 
 

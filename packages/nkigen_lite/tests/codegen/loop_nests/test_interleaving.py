@@ -41,11 +41,11 @@ def by_halves(x: Any, cos: Any, sin: Any) -> Any:
 @pytest.mark.parametrize("rotary", [by_steps, by_pairs])
 @pytest.mark.parametrize("heads, tokens, width", [(8, 300, 64), (3, 129, 10), (1, 513, 2)])
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
-def test_neighbours_are_rotated(lowers, normal, rotary, heads, tokens, width, dtype):
+def test_neighbours_are_rotated(assert_lowers_right, normal, rotary, heads, tokens, width, dtype):
     x = normal(heads, tokens, width, dtype=dtype)
     angles = [normal(tokens, width // 2, seed=n, dtype=dtype) for n in (1, 2)]
 
-    lowers(rotary, x, *angles)
+    assert_lowers_right(rotary, x, *angles)
 
 
 @pytest.mark.parametrize("rotary", [by_steps, by_pairs])
@@ -59,8 +59,8 @@ def test_rotated_neighbours_are_read_and_written_once(rotary):
     assert TOGETHER in kernel.plan.notes[-1]
 
 
-def test_three_results_that_alternate(lowers, normal):
-    kernel = lowers(
+def test_three_results_that_alternate(assert_lowers_right, normal):
+    kernel = assert_lowers_right(
         lambda x: np.stack([x * 2, x + 1, np.maximum(x, 0)], -1), normal(130, 200), roundings=2
     )
 
@@ -68,47 +68,49 @@ def test_three_results_that_alternate(lowers, normal):
     assert kernel.stats.hbm_bytes == 4 * 4 * 130 * 200
 
 
-def test_results_that_alternate_with_what_comes_from_elsewhere(lowers, normal):
-    lowers(lambda x, y: np.stack([x * 2, y], -1), normal(130, 64), normal(130, 64, seed=1))
-    lowers(lambda x: np.stack([x * 2, x.sum(1, keepdims=True) * np.ones_like(x)], -1),
+def test_results_that_alternate_with_what_comes_from_elsewhere(assert_lowers_right, normal):
+    assert_lowers_right(
+        lambda x, y: np.stack([x * 2, y], -1), normal(130, 64), normal(130, 64, seed=1)
+    )
+    assert_lowers_right(lambda x: np.stack([x * 2, x.sum(1, keepdims=True) * np.ones_like(x)], -1),
            normal(130, 64))  # fmt: skip
-    lowers(lambda x: np.stack([x * 2, x * 2], -1), normal(130, 64), roundings=2)
+    assert_lowers_right(lambda x: np.stack([x * 2, x * 2], -1), normal(130, 64), roundings=2)
 
 
-def test_results_that_alternate_along_rows(lowers, normal):
+def test_results_that_alternate_along_rows(assert_lowers_right, normal):
     def along(x: Any) -> Any:
         made = np.empty_like(x, shape=(2 * x.shape[0], x.shape[1]))
         made[1::2] = x + 1
         made[::2] = x * 2
         return made
 
-    lowers(along, normal(130, 65), roundings=2)
+    assert_lowers_right(along, normal(130, 65), roundings=2)
 
 
-def test_columns_of_few_rows_lie_on_all_partitions(lowers, normal):
+def test_columns_of_few_rows_lie_on_all_partitions(assert_lowers_right, normal):
     """134 us with a row on a partition each."""
     x, y = normal(8, 9600), normal(9600, seed=1)
 
-    kernel = lowers(lambda x, y: x[:, ::2] * y[::2] + x[:, 1::2] * y[1::2], x, y)
+    kernel = assert_lowers_right(lambda x, y: x[:, ::2] * y[::2] + x[:, 1::2] * y[1::2], x, y)
 
     assert "columns on all partitions" in kernel.plan.notes[-1]
 
 
-def test_what_all_columns_share_is_made_once_a_row(lowers, normal):
+def test_what_all_columns_share_is_made_once_a_row(assert_lowers_right, normal):
     function = lambda x, s: x[:, ::2] * np.exp(s) + x[:, 1::2]  # noqa: E731
-    lowers(function, normal(8, 9600), normal(8, 1, seed=1))
+    assert_lowers_right(function, normal(8, 9600), normal(8, 1, seed=1))
 
 
 @pytest.mark.parametrize("reduction", [np.max, np.min, np.sum, np.mean])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("size", [2, 3])
-def test_pooling_of_squares(lowers, normal, reduction, dtype, size):
+def test_pooling_of_squares(assert_lowers_right, normal, reduction, dtype, size):
     def pooled(x: Any) -> Any:
         n, rows, columns = x.shape
         cells = x.reshape(n, rows // size, size, columns // size, size)
         return reduction(cells, axis=(2, 4))
 
-    lowers(pooled, normal(130, 12, 6 * size, dtype=dtype))
+    assert_lowers_right(pooled, normal(130, 12, 6 * size, dtype=dtype))
 
 
 def test_pooling_keeps_what_is_not_a_number(normal):

@@ -51,10 +51,12 @@ FEW = [
 
 
 @pytest.mark.parametrize(("function", "shapes", "dmas", "most_us"), FEW)
-def test_many_products_are_a_few_transfers(lowers, normal, function, shapes, dmas, most_us):
+def test_many_products_are_a_few_transfers(
+    assert_lowers_right, normal, function, shapes, dmas, most_us
+):
     arrays = [normal(*shape, seed=n) for n, shape in enumerate(shapes)]
 
-    made = lowers(function, *arrays)
+    made = assert_lowers_right(function, *arrays)
 
     assert made.stats.dmas <= dmas
     assert made.stats.predicted_us <= most_us
@@ -105,11 +107,11 @@ def test_products_of_bytes_that_are_widened_first_are_no_strip(exactly):
     ],
     ids=str,
 )
-def test_batches_that_broadcast(lowers, normal, dtype, left, right):
-    lowers(product, normal(*left, dtype=dtype), normal(*right, seed=1, dtype=dtype))
+def test_batches_that_broadcast(assert_lowers_right, normal, dtype, left, right):
+    assert_lowers_right(product, normal(*left, dtype=dtype), normal(*right, seed=1, dtype=dtype))
 
 
-def test_matrices_that_lie_otherwise(lowers, normal):
+def test_matrices_that_lie_otherwise(assert_lowers_right, normal):
     """Axes in another order, other steps, backwards, the same matrix again."""
     a, b = normal(6, 70, 5), normal(6, 5, 70, seed=1)
 
@@ -118,7 +120,7 @@ def test_matrices_that_lie_otherwise(lowers, normal):
         again = np.broadcast_to(a[0, :5], (4, 5, 5))
         return left @ right, left[::2] @ right[1::2], left[::-1] @ right, again @ again
 
-    lowers(f, a, b)
+    assert_lowers_right(f, a, b)
 
 
 @pytest.mark.parametrize("target", ["trn1", "trn3"])

@@ -19,15 +19,15 @@ def product(x: Any, w: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("rows, terms, columns", [(1024, 2, 1), (3001, 3, 3), (2, 8, 8)])
-def test_rows_of_few_numbers(lowers, normal, rows, terms, columns, dtype):
+def test_rows_of_few_numbers(assert_lowers_right, normal, rows, terms, columns, dtype):
     x, w = normal(rows, terms, dtype=dtype), normal(terms, columns, seed=1, dtype=dtype)
 
-    lowers(product, x, w)
+    assert_lowers_right(product, x, w)
 
 
 @pytest.mark.parametrize("shape", [(2, 700, 3), (3, 20, 40, 3)])
-def test_known_numbers_and_batches(lowers, normal, shape):
-    lowers(lambda x: (x @ GREY, x @ np.diag(GREY)), normal(*shape))
+def test_known_numbers_and_batches(assert_lowers_right, normal, shape):
+    assert_lowers_right(lambda x: (x @ GREY, x @ np.diag(GREY)), normal(*shape))
 
 
 def test_what_is_not_a_number_stays_in_its_row():

@@ -43,8 +43,8 @@ def test_parts_of_an_array_are_views(moves, normal):
     assert kernel.stats.dmas == 3
 
 
-def test_what_is_made_for_a_joined_array_alone_is_made_in_its_place(lowers, normal):
-    kernel = lowers(
+def test_what_is_made_for_a_joined_array_alone_is_made_in_its_place(assert_lowers_right, normal):
+    kernel = assert_lowers_right(
         lambda x, y: np.concatenate([np.exp(x), y * 2]), normal(130, 40), normal(20, 40, seed=1)
     )
 
@@ -53,33 +53,35 @@ def test_what_is_made_for_a_joined_array_alone_is_made_in_its_place(lowers, norm
     assert "is written into its place" in kernel.explain()
 
 
-def test_a_rotation_of_halves_is_one_group_without_a_copy(lowers, normal):
+def test_a_rotation_of_halves_is_one_group_without_a_copy(assert_lowers_right, normal):
     def rope(x: Any, cos: Any, sin: Any) -> Any:
         a, b = x[..., :32], x[..., 32:]
         return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
-    kernel = lowers(rope, normal(4, 129, 64), normal(129, 32, seed=1), normal(129, 32, seed=2))
+    kernel = assert_lowers_right(
+        rope, normal(4, 129, 64), normal(129, 32, seed=1), normal(129, 32, seed=2)
+    )
 
     array, angles = 4 * 129 * 64, 129 * 32
     assert kernel.stats.hbm_bytes == 4 * (2 * array + 2 * angles)  # angles: once for 4 heads
 
 
-def test_a_product_is_made_in_its_place(lowers, normal):
+def test_a_product_is_made_in_its_place(assert_lowers_right, normal):
     x, w = normal(130, 64), normal(64, 70, seed=1)
 
-    kernel = lowers(lambda x, w: np.concatenate([x @ w, x], axis=1), x, w)
+    kernel = assert_lowers_right(lambda x, w: np.concatenate([x @ w, x], axis=1), x, w)
 
     assert kernel.stats.hbm_bytes == 4 * (130 * 64 + 64 * 70 + 130 * 70 + 2 * 130 * 64)
 
 
-def test_what_is_needed_elsewhere_is_copied(lowers, normal):
-    lowers(lambda x: (h := np.exp(x), np.concatenate([h, x, h])), normal(130, 7))
-    lowers(lambda x: np.concatenate([h := np.exp(x), h[:4] + 1]), normal(130, 7))
-    lowers(lambda x: np.concatenate([np.exp(x)] * 2, axis=1) * 2, normal(130, 7))
+def test_what_is_needed_elsewhere_is_copied(assert_lowers_right, normal):
+    assert_lowers_right(lambda x: (h := np.exp(x), np.concatenate([h, x, h])), normal(130, 7))
+    assert_lowers_right(lambda x: np.concatenate([h := np.exp(x), h[:4] + 1]), normal(130, 7))
+    assert_lowers_right(lambda x: np.concatenate([np.exp(x)] * 2, axis=1) * 2, normal(130, 7))
 
 
-def test_joined_arrays_are_joined_again(lowers, normal):
-    kernel = lowers(
+def test_joined_arrays_are_joined_again(assert_lowers_right, normal):
+    kernel = assert_lowers_right(
         lambda x, y: np.concatenate([np.concatenate([x * 2, y + 1], 1), np.exp(y), x], 1),
         normal(40, 10), normal(40, 9, seed=1),
     )  # fmt: skip
@@ -145,27 +147,27 @@ def test_an_argument_is_written_with_another(moves, normal):
     assert len(kernel.program.results) == 3
 
 
-def test_a_cache_row_is_computed_in_its_place(lowers, normal):
+def test_a_cache_row_is_computed_in_its_place(assert_lowers_right, normal):
     def append(cache: Any, x: Any) -> Any:
         new = cache.copy()
         new[5] = np.tanh(x)
         return new
 
-    kernel = lowers(append, normal(64, 130), normal(130, seed=1))
+    kernel = assert_lowers_right(append, normal(64, 130), normal(130, seed=1))
 
     assert kernel.stats.hbm_bytes == 4 * (2 * 64 * 130 + 2 * 130)
 
 
-def test_a_part_that_is_made_before_what_it_overwrites(lowers, normal):
+def test_a_part_that_is_made_before_what_it_overwrites(assert_lowers_right, normal):
     def patched(x: Any, y: Any) -> Any:
         part, whole = np.exp(y), np.tanh(x)
         whole[2:5] = part
         return whole
 
-    lowers(patched, normal(129, 9), normal(3, 9, seed=1))
+    assert_lowers_right(patched, normal(129, 9), normal(3, 9, seed=1))
 
 
-def test_steps_of_an_accumulation_each_see_the_last(lowers, normal):
+def test_steps_of_an_accumulation_each_see_the_last(assert_lowers_right, normal):
     def accumulate(x: Any, y: Any) -> Any:
         total = np.zeros_like(x)
         for k in range(3):
@@ -173,13 +175,13 @@ def test_steps_of_an_accumulation_each_see_the_last(lowers, normal):
         total[::2] *= 2
         return total
 
-    kernel = lowers(accumulate, normal(9, 140), normal(9, 140, seed=1))
+    kernel = assert_lowers_right(accumulate, normal(9, 140), normal(9, 140, seed=1))
 
     arrays = [b for b in kernel.program.buffers().values() if b.shape == (9, 140)]
     assert sum(not b.space.on_chip for b in arrays) == 3  # x, y and the total
 
 
-def test_an_array_that_is_needed_later_is_not_overwritten(lowers, normal):
+def test_an_array_that_is_needed_later_is_not_overwritten(assert_lowers_right, normal):
     def versions(x: Any, w: Any) -> Any:
         a = np.exp(x)
         b = a.copy()
@@ -188,17 +190,19 @@ def test_an_array_that_is_needed_later_is_not_overwritten(lowers, normal):
         c[:, 3] = b[:, 4] + b[:, 5]
         return c, b[:3] + 1, a[0] @ w
 
-    lowers(versions, normal(12, 9) / 4, normal(9, 5, seed=1))
+    assert_lowers_right(versions, normal(12, 9) / 4, normal(9, 5, seed=1))
 
 
-def test_a_part_is_not_written_before_others_have_read_what_it_overwrites(lowers, normal):
+def test_a_part_is_not_written_before_others_have_read_what_it_overwrites(
+    assert_lowers_right, normal
+):
     def patched(x: Any, y: Any) -> Any:
         a = np.exp(x)
         part, transposed = np.tanh(y), a.T * 2
         a[2:5] = part
         return a, transposed
 
-    lowers(patched, normal(129, 9), normal(3, 9, seed=1))
+    assert_lowers_right(patched, normal(129, 9), normal(3, 9, seed=1))
 
 
 @pytest.mark.parametrize("version", ["0.2", "0.4", "0.6"])

@@ -23,94 +23,102 @@ def softmax(x: Any) -> Any:
     return e / np.sum(e, -1, keepdims=True)
 
 
-def test_a_value_that_several_products_read(lowers, normal):
+def test_a_value_that_several_products_read(assert_lowers_right, normal):
     def experts(x: Any, a: Any, b: Any) -> Any:
         h = np.tanh(x)
         return np.maximum(h @ a, 0) * softmax(h @ b) + np.abs(h @ a)
 
-    kernel = lowers(experts, normal(128, 256), normal(256, 128), normal(256, 128, seed=1))
+    kernel = assert_lowers_right(
+        experts, normal(128, 256), normal(256, 128), normal(256, 128, seed=1)
+    )
 
     assert moved(kernel) == 1
 
 
-def test_a_matrix_and_its_transpose(lowers, normal):
+def test_a_matrix_and_its_transpose(assert_lowers_right, normal):
     def both(a: Any, b: Any) -> Any:
         s = a @ b.T
         return softmax(s) + softmax(s.T).T
 
-    kernel = lowers(both, normal(256, 128), normal(256, 128, seed=1))
+    kernel = assert_lowers_right(both, normal(256, 128), normal(256, 128, seed=1))
 
     assert moved(kernel) == 1
 
 
-def test_the_diagonal_of_a_computed_matrix(lowers, normal):
+def test_the_diagonal_of_a_computed_matrix(assert_lowers_right, normal):
     def trace_of_product(a: Any, b: Any) -> Any:
         s = a @ b.T
         return np.diagonal(s) - np.diagonal(s.T) / 2 + np.max(s, -1)
 
-    kernel = lowers(trace_of_product, normal(256, 64), normal(256, 64, seed=1))
+    kernel = assert_lowers_right(trace_of_product, normal(256, 64), normal(256, 64, seed=1))
 
     assert moved(kernel) == 1
 
 
 @pytest.mark.parametrize("shape", [(4, 64, 32, 32), (2, 64, 8, 8), (4, 32, 7, 5)])
-def test_groups_of_channels_and_the_scale_of_each(lowers, normal, shape):
+def test_groups_of_channels_and_the_scale_of_each(assert_lowers_right, normal, shape):
     def groupnorm(x: Any, w: Any) -> Any:
         g = x.reshape(shape[0], 32, -1)
         g = g / np.sqrt(np.mean(g * g, -1, keepdims=True) + 1e-5)
         return g.reshape(shape) * w[:, None, None]
 
-    kernel = lowers(groupnorm, normal(*shape), normal(shape[1], seed=1))
+    kernel = assert_lowers_right(groupnorm, normal(*shape), normal(shape[1], seed=1))
 
     assert moved(kernel) < 1.05
 
 
-def test_an_argument_that_is_read_twice_is_loaded_once(lowers, normal):
-    kernel = lowers(lambda x, w: softmax(x @ w) @ w.T + x, normal(256, 128), normal(128, 128))
+def test_an_argument_that_is_read_twice_is_loaded_once(assert_lowers_right, normal):
+    kernel = assert_lowers_right(
+        lambda x, w: softmax(x @ w) @ w.T + x, normal(256, 128), normal(128, 128)
+    )
 
     assert moved(kernel) == 1
 
 
-def test_a_result_that_is_read_again(lowers, normal):
+def test_a_result_that_is_read_again(assert_lowers_right, normal):
     def both(x: Any, w: Any) -> Any:
         y = x @ w
         return y, softmax(y) @ w
 
-    kernel = lowers(both, normal(128, 256), normal(256, 256))
+    kernel = assert_lowers_right(both, normal(128, 256), normal(256, 256))
 
     assert moved(kernel) == 1
 
 
-def test_masks_stay_on_chip_too(lowers, normal):
+def test_masks_stay_on_chip_too(assert_lowers_right, normal):
     def chosen(x: Any, w: Any) -> Any:
         positive = x @ w > 0
         return np.where(positive, x, 0) @ w + np.where(positive, 1, x)
 
-    kernel = lowers(chosen, normal(128, 128), normal(128, 128))
+    kernel = assert_lowers_right(chosen, normal(128, 128), normal(128, 128))
 
     assert moved(kernel) == 1
 
 
-def test_what_does_not_fit_goes_through_hbm(lowers, normal):
+def test_what_does_not_fit_goes_through_hbm(assert_lowers_right, normal):
     x, w = normal(128, 3000), normal(3000, 3000)
 
-    kernel = lowers(lambda x, w: softmax(softmax(x @ w) @ w) + x, x, w)
+    kernel = assert_lowers_right(lambda x, w: softmax(softmax(x @ w) @ w) + x, x, w)
 
     assert 1 < moved(kernel) < 2
 
 
-def test_explain_says_what_stays(lowers, normal):
-    kernel = lowers(lambda x, w: softmax(x @ w) @ w.T + x, normal(128, 128), normal(128, 128))
+def test_explain_says_what_stays(assert_lowers_right, normal):
+    kernel = assert_lowers_right(
+        lambda x, w: softmax(x @ w) @ w.T + x, normal(128, 128), normal(128, 128)
+    )
 
     assert "w stays in SBUF: 65,536 B of HBM less" in kernel.explain()
 
 
-def test_several_results_of_one_element(lowers):
-    lowers(lambda x: (np.abs(x), np.abs(x), np.abs(x)), np.array(-1.25, np.float32))
+def test_several_results_of_one_element(assert_lowers_right):
+    assert_lowers_right(lambda x: (np.abs(x), np.abs(x), np.abs(x)), np.array(-1.25, np.float32))
 
 
-def test_rows_of_any_number_are_put_together_on_chip(lowers, normal):
-    kernel = lowers(lambda x, y: np.concatenate([x, y]) * 2, normal(1021, 64), normal(1021, 64))
+def test_rows_of_any_number_are_put_together_on_chip(assert_lowers_right, normal):
+    kernel = assert_lowers_right(
+        lambda x, y: np.concatenate([x, y]) * 2, normal(1021, 64), normal(1021, 64)
+    )
 
     assert moved(kernel) == 1
 

@@ -56,44 +56,44 @@ def test_tiles_take_turns_so_that_tensor_e_is_busy():
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3, 5])
-def test_an_odd_number_of_heads(lowers, normal, heads):
+def test_an_odd_number_of_heads(assert_lowers_right, normal, heads):
     q, k, v = (normal(2, heads, 140, 16, seed=s) for s in range(3))
 
-    lowers(attention, q, k, v)
+    assert_lowers_right(attention, q, k, v)
 
 
 @pytest.mark.parametrize("queries", [1, 127, 129, 300])
 @pytest.mark.parametrize(("keys", "depth"), [(2, 8), (128, 64), (129, 130), (513, 32), (1100, 16)])
-def test_attention_of_any_size(lowers, normal, queries, keys, depth):
+def test_attention_of_any_size(assert_lowers_right, normal, queries, keys, depth):
     q, k, v = normal(2, queries, depth), normal(2, keys, depth, seed=1), normal(2, keys, 40, seed=2)
 
-    kernel = lowers(attention, q, k, v)
+    kernel = assert_lowers_right(attention, q, k, v)
 
     assert kernel.stats.hbm_bytes == once(q, k, v) + 2 * queries * 40 * 4
 
 
-def test_attention_without_batches_and_with_a_mask(lowers, normal):
+def test_attention_without_batches_and_with_a_mask(assert_lowers_right, normal):
     q, k, v = (normal(200, 48, seed=s) for s in range(3))
     mask = np.where(np.tri(200, dtype=bool), 0, -1e9).astype(np.float32)
 
     def masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
         return softmax(q @ k.T / 7 + mask) @ v
 
-    kernel = lowers(masked, q, k, v, mask)
+    kernel = assert_lowers_right(masked, q, k, v, mask)
 
     assert kernel.stats.hbm_bytes == once(q, k, v, mask) + q.nbytes
 
 
-def test_heads_that_share_keys(lowers, normal):
+def test_heads_that_share_keys(assert_lowers_right, normal):
     q, k, v = normal(2, 3, 130, 16), normal(2, 1, 140, 16, seed=1), normal(2, 1, 140, 16, seed=2)
 
-    lowers(attention, q, k, v)
+    assert_lowers_right(attention, q, k, v)
 
 
-def test_attention_in_bfloat16(lowers, normal):
+def test_attention_in_bfloat16(assert_lowers_right, normal):
     q, k, v = (normal(2, 130, 64, seed=s, dtype=ml_dtypes.bfloat16) for s in range(3))
 
-    lowers(attention, q, k, v, roundings=8)
+    assert_lowers_right(attention, q, k, v, roundings=8)
 
 
 def test_long_attention_fits():
@@ -110,10 +110,10 @@ def test_what_is_converted_for_a_strip_comes_before_it():
 
 
 @pytest.mark.parametrize("depth", [32, 64])
-def test_two_heads_are_transposed_side_by_side(lowers, normal, depth):
+def test_two_heads_are_transposed_side_by_side(assert_lowers_right, normal, depth):
     q, k, v = (normal(4, 256, depth, seed=s) for s in range(3))
 
-    kernel = lowers(attention, q, k, v)
+    kernel = assert_lowers_right(attention, q, k, v)
 
     assert f"(128, 2, {2 * depth})" in kernel.source
 
@@ -124,10 +124,10 @@ def test_nothing_is_said_of_what_the_strip_puts_together():
     assert "not fused" not in explained or "stand alone" not in explained
 
 
-def test_a_large_logit_does_not_overflow(lowers, normal):
+def test_a_large_logit_does_not_overflow(assert_lowers_right, normal):
     q, k, v = normal(130, 16) * 40, normal(140, 16, seed=1) * 40, normal(140, 16, seed=2)
 
-    lowers(attention, q, k, v)  # logits of 10⁴ have absolute errors of 10⁻³
+    assert_lowers_right(attention, q, k, v)  # logits of 10⁴ have absolute errors of 10⁻³
 
 
 # ------------------------------------------------------------------- other strips
@@ -136,44 +136,44 @@ def test_a_large_logit_does_not_overflow(lowers, normal):
 @pytest.mark.parametrize(
     ("m", "k", "n"), [(1, 2, 3), (127, 128, 129), (300, 257, 513), (513, 129, 700)]
 )
-def test_a_norm_before_a_product(lowers, normal, m, k, n):
+def test_a_norm_before_a_product(assert_lowers_right, normal, m, k, n):
     x, g, w = normal(m, k), normal(k, seed=1), normal(k, n, seed=2)
 
-    kernel = lowers(lambda x, g, w: rmsnorm(x, g) @ w, x, g, w)
+    kernel = assert_lowers_right(lambda x, g, w: rmsnorm(x, g) @ w, x, g, w)
 
     replicas = 128 if m > 1 and 128 * k * 4 <= 2**16 else 1
     assert kernel.stats.hbm_bytes == once(x, w) + replicas * g.nbytes + m * n * 4
 
 
-def test_one_norm_and_three_products(lowers, normal):
+def test_one_norm_and_three_products(assert_lowers_right, normal):
     x, *ws = normal(200, 96), *(normal(96, 96, seed=s) for s in (1, 2, 3))
 
     def qkv(x: Any, a: Any, b: Any, c: Any) -> Any:
         n = layernorm(x)
         return n @ a, n @ b, n @ c
 
-    kernel = lowers(qkv, x, *ws)
+    kernel = assert_lowers_right(qkv, x, *ws)
 
     assert kernel.stats.hbm_bytes == once(x, *ws) + 3 * 200 * 96 * 4
 
 
-def test_products_of_products(lowers, normal):
+def test_products_of_products(assert_lowers_right, normal):
     a, b, c = normal(300, 40), normal(40, 50, seed=1), normal(50, 600, seed=2)
 
-    kernel = lowers(lambda a, b, c: (a @ b) @ c, a, b, c)
+    kernel = assert_lowers_right(lambda a, b, c: (a @ b) @ c, a, b, c)
 
     assert kernel.stats.hbm_bytes == once(a, b, c) + 300 * 600 * 4
 
 
-def test_a_batched_product_with_bias_and_function(lowers, normal):
+def test_a_batched_product_with_bias_and_function(assert_lowers_right, normal):
     x, w, b = normal(3, 130, 60), normal(3, 60, 70, seed=1), normal(70, seed=2)
 
-    kernel = lowers(lambda x, w, b: np.tanh(x @ w + b), x, w, b)
+    kernel = assert_lowers_right(lambda x, w, b: np.tanh(x @ w + b), x, w, b)
 
     assert kernel.stats.hbm_bytes == once(x, w) + 128 * b.nbytes + 3 * 130 * 70 * 4
 
 
-def test_what_stays_on_chip_may_also_be_a_result(lowers, normal):
+def test_what_stays_on_chip_may_also_be_a_result(assert_lowers_right, normal):
     q, k, v = (normal(140, 32, seed=s) for s in range(3))
 
     def both(q: Any, k: Any, v: Any) -> Any:
@@ -181,27 +181,27 @@ def test_what_stays_on_chip_may_also_be_a_result(lowers, normal):
         p = softmax(s)
         return s, p, p @ v, np.sum(p * p, axis=-1)
 
-    lowers(both, q, k, v)
+    assert_lowers_right(both, q, k, v)
 
 
-def test_a_result_is_also_multiplied_for_two_heads(lowers, normal):
+def test_a_result_is_also_multiplied_for_two_heads(assert_lowers_right, normal):
     x, w = normal(2, 100, 32), normal(2, 32, 40, seed=1)
 
-    lowers(lambda x, w: (t := np.tanh(x), t @ w), x, w)
+    assert_lowers_right(lambda x, w: (t := np.tanh(x), t @ w), x, w)
 
 
-def test_a_product_wider_than_psum(lowers, normal):
+def test_a_product_wider_than_psum(assert_lowers_right, normal):
     x, w = normal(140, 20), normal(20, 5000, seed=1)
 
-    kernel = lowers(lambda x, w: softmax(x @ w), x, w)
+    kernel = assert_lowers_right(lambda x, w: softmax(x @ w), x, w)
 
     assert kernel.stats.hbm_bytes == once(x, w) + 140 * 5000 * 4
 
 
-def test_what_does_not_fit_goes_through_hbm(lowers, normal):
+def test_what_does_not_fit_goes_through_hbm(assert_lowers_right, normal):
     x, w, u = normal(3, 2000), normal(2000, 2500, seed=1), normal(2500, 2000, seed=2)
 
-    kernel = lowers(
+    kernel = assert_lowers_right(
         lambda x, w, u: softmax(x @ w / 50) @ u, x, w / 50, u
     )  # fmt: skip
 
@@ -209,10 +209,10 @@ def test_what_does_not_fit_goes_through_hbm(lowers, normal):
 
 
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
-def test_every_target_takes_strips(lowers, normal, target):
+def test_every_target_takes_strips(assert_lowers_right, normal, target):
     q, k, v = (normal(2, 130, 32, seed=s) for s in range(3))
 
-    lowers(attention, q, k, v, target=target)
+    assert_lowers_right(attention, q, k, v, target=target)
 
 
 STAGES = {
