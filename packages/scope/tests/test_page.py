@@ -145,5 +145,5 @@ def test_a_full_disk_is_named(tmp_path):
     words = ("nki_runtime", "--report", "/dev/full", str(script))
     done = subprocess.run((sys.executable, "-m", *words), capture_output=True, text=True)
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "nki-run: --report /dev/full: No space left on device" in done.stderr

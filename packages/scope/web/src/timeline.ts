@@ -221,7 +221,7 @@ export class TimelineView {
       const before = n ? row.bars[n - 1]! : -1, free = before < 0 ? left : x(start[before]! + busy[before]!);
       if (left - free > 1) { c.fillStyle = CAUSES[this.kernel.causes[why[bar]!]!]!; c.fillRect(free, y + ROW - STALL, left - free, STALL); }
       c.fillStyle = picked ? t.accent : color;
-      c.fillRect(left, y, wide > 4 ? wide - 1 : Math.max(wide, 0.8), ROW);
+      c.fillRect(left, y, Math.max(wide, 0.8), ROW);
       if (wide > 3 && this.onPath.has(bar)) { c.strokeStyle = t.ink; c.lineWidth = 1; c.strokeRect(left + 0.5, y + 0.5, wide - 1, ROW - 1); }
       if (bar === selected.bar) { c.strokeStyle = t.ink; c.lineWidth = 3; c.strokeRect(left, y, Math.max(wide, 2), ROW); c.lineWidth = 1; }
       if (wide > 40) { c.fillStyle = "#111"; c.textAlign = "left"; const k = this.kernel.calls[call[bar]!]!; c.save(); c.beginPath(); c.rect(left, y, wide, ROW); c.clip(); c.fillText(k.name ?? k.instruction, left + 4, y + 13); c.restore(); }
