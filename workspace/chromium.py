@@ -15,8 +15,6 @@ from typing import Any
 PATH = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-KEYS = {"Enter": 13, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
-        "ArrowDown": 40, "Tab": 9}  # fmt: skip
 
 
 class Chromium:
@@ -71,12 +69,6 @@ class Chromium:
                           awaitPromise=True)  # fmt: skip
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
-
-    def press(self, key: str) -> None:
-        code = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS.get(key, ord(key[0]))}
-        text = {} if key in KEYS and key != "Enter" else {"text": "\r" if key == "Enter" else key}
-        self._send("Input.dispatchKeyEvent", type="keyDown", **code, **text)
-        self._send("Input.dispatchKeyEvent", type="keyUp", **code)
 
     def screenshot(self, file: Path) -> None:
         size = self._send("Page.getLayoutMetrics")["cssContentSize"]

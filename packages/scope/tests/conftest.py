@@ -22,10 +22,12 @@ from nki_scope import page
 
 AXE = ROOT / "packages" / "scope" / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PageOf = Callable[..., Path]
+KEYS = {"Enter": 13, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
+        "ArrowDown": 40, "Tab": 9}  # fmt: skip
 
 
 class Audited(Chromium):
-    """A browser that audits pages."""
+    """A browser with a keyboard, that audits pages."""
 
     def barriers(self) -> list[Any]:
         """What axe-core finds serious or critical in what is shown now."""
@@ -36,6 +38,12 @@ class Audited(Chromium):
             "axe.run().then(r => r.violations.filter(v => ['serious', 'critical']"
             ".includes(v.impact)).map(v => [v.id, v.nodes.map(n => n.html).slice(0, 3)]))"
         )
+
+    def press(self, key: str) -> None:
+        code = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS.get(key, ord(key[0]))}
+        text = {} if key in KEYS and key != "Enter" else {"text": "\r" if key == "Enter" else key}
+        self._send("Input.dispatchKeyEvent", type="keyDown", **code, **text)
+        self._send("Input.dispatchKeyEvent", type="keyUp", **code)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from members import ROOT
 
 import nki_runtime
 from neuroncore.checks import Report
-from neuroncore.findings import Finding
+from neuroncore.findings import Finding, ShownAsHtml
 from neuroncore.machine.observe import Event, Watcher, watched_by
 from neuroncore.program import parse_program
 from nki_migrate.engine.migration import migrate_source
@@ -59,10 +59,16 @@ def stream(x: float32[512, 256]):
 """
 
 
+def html_of(result: ShownAsHtml) -> str:
+    html = result._repr_html_()
+    assert html is not None
+    return html
+
+
 def test_orders_and_plans_are_tables_of_their_waits():
     program = parse_program(PROGRAM)
     graph = analyse(program)
-    orders, plan = graph._repr_html_(), schedule(graph, program)._repr_html_()
+    orders, plan = html_of(graph), html_of(schedule(graph, program))
 
     assert "stream: 2 kept, 2 implied" in orders
     assert "<td>dma_copy</td><td>tensor_scalar</td><td>RAW</td><td>tile</td>" in orders
@@ -72,12 +78,12 @@ def test_orders_and_plans_are_tables_of_their_waits():
 def test_a_schedule_is_a_table_of_its_steps():
     tuned = tune(parse_program(PROGRAM), budget=50)
 
-    assert tuned._repr_html_().count("<tr>") == len(tuned.schedule) + 1
+    assert html_of(tuned).count("<tr>") == len(tuned.schedule) + 1
 
 
 def test_a_migration_is_a_table_of_its_changed_lines():
     old = ROOT / "examples" / "beta1" / "masked_add.py"
-    html = migrate_source(old.read_text("utf-8"), "<b>.py", Request())._repr_html_()
+    html = html_of(migrate_source(old.read_text("utf-8"), "<b>.py", Request()))
 
     assert "&lt;b&gt;.py: " in html
     assert "<td>import nki</td>" in html
@@ -88,7 +94,7 @@ def test_a_tensor_shows_its_first_values_and_counts_nans():
 
     class Shown(Watcher):
         def did(self, event: Event) -> None:
-            shown.append(event.views["dst"]._repr_html_())
+            shown.append(html_of(event.views["dst"]))
 
     x = np.arange(1280, dtype=np.float32).reshape(128, 10)
     x[1, 1] = np.nan
