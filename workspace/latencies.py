@@ -19,7 +19,7 @@ import numpy as np
 import nki_runtime
 
 LANGUAGES = {"beta1": ("beta1", "0.1"), "beta2": ("beta2", "0.7"), "tokenplan": ("beta2", "0.7")}
-MODES = ("as_written", "compiled")
+MODES = ("as_written", "device")
 
 
 def cases(folder: Path) -> Iterator[dict[str, Any]]:

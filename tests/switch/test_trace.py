@@ -26,7 +26,7 @@ from neuroncore.commands.files import write_whole
 from neuroncore.machine.observe import watched_by
 from nki_runtime import estimate, program_of, use
 from nki_runtime.trace import LaunchRecorder
-from nki_runtime.trace.perfetto import write_trace
+from nki_runtime.trace.perfetto import slices, write_trace
 from nki_runtime.trace.svg import write_svg
 
 FOLDER = Path(__file__).parent
@@ -415,7 +415,7 @@ def test_a_full_disk_is_a_message_and_exit_code_2(run, option):
     assert (done.returncode, done.stderr) == (2, message)
 
 
-def test_each_core_of_a_launch_is_in_the_trace():
+def test_each_core_of_a_launch_is_in_the_trace(tmp_path):
     recorder, arrays = LaunchRecorder(), [np.ones((300, 64), np.float32)]
     with use(nki="0.6"), watched_by(recorder):
         kernel = runpy.run_path(str(FOLDER / "time_kernels.py"))["rows_doubled"]
@@ -423,3 +423,9 @@ def test_each_core_of_a_launch_is_in_the_trace():
         found, whole = recorder.timelines(), estimate(kernel[2], *arrays)
 
     assert [timeline.total_ns for timeline in found] == [whole.total_ns] * 2
+    write_trace([*found, *found], tmp_path / "cores.pftrace")
+    drawn = [s for s in slices(tmp_path / "cores.pftrace") if s.track == "kernels"]
+    second = round(whole.launch_ns)
+    assert [(s.start, s.end) for s in drawn] == [
+        (start, round(start + whole.total_ns)) for start in (0, 0, second, second)
+    ]

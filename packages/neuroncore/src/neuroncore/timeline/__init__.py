@@ -11,7 +11,13 @@ from neuroncore.timeline.profiles.comparison import Comparison, compare
 from neuroncore.timeline.profiles.refit import Refit, fit_constants, refit
 from neuroncore.timeline.profiles.rows import Profile, profile_of
 from neuroncore.timeline.replay import Candidate, Replay, Table, replay, rules
-from neuroncore.timeline.results.timeline import Bar, CriticalPathStep, LaneUse, Timeline
+from neuroncore.timeline.results.timeline import (
+    Bar,
+    CriticalPathStep,
+    LaneUse,
+    Timeline,
+    launch_starts,
+)
 
 __all__ = [
     "CAUSES",
@@ -36,6 +42,7 @@ __all__ = [
     "estimate",
     "fit_constants",
     "latency_ns",
+    "launch_starts",
     "machine",
     "profile_of",
     "read_constants",

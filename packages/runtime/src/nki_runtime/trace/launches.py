@@ -31,6 +31,8 @@ class LaunchRecorder(Watcher):
         self.programs: list[Program] = []
         self.cores: dict[int, int] = {}
         """By id of a program of several cores: how many."""
+        self._core: dict[int, int] = {}
+        """By id of such a program: its core."""
         self._options: dict[int, Options | None] = {}
         """By id of a program: what it ran with."""
         self.left_out: list[KernelError] = []
@@ -63,15 +65,16 @@ class LaunchRecorder(Watcher):
     def ended(self, value: Any) -> None:
         recorders, self._now.recorders = self._now.recorders, []
         self._now.adopted.clear()
-        for recorder in recorders:
-            self._guarded(self._add, recorder, len(recorders))
+        for number, recorder in enumerate(recorders):
+            self._guarded(self._add, recorder, number, len(recorders))
 
-    def _add(self, recorder: Recorder, cores: int) -> None:
+    def _add(self, recorder: Recorder, number: int, cores: int) -> None:
         program = recorder.program()
         self.programs.append(program)
         self._options[id(program)] = recorder.options
         if cores > 1:
             self.cores[id(program)] = cores
+            self._core[id(program)] = number
 
     def _guarded(self, step: Any, *values: Any) -> None:
         """Do a step; a kernel for which it fails is left out."""
@@ -92,14 +95,16 @@ class LaunchRecorder(Watcher):
                 yield program
 
     def timelines(self) -> list[Timeline]:
-        """The timelines of the programs, equal ones shared; a kernel without is left out."""
+        """The timelines of the programs, equal ones played once; a kernel without is left out."""
         found: list[Timeline] = []
         for program in self.legal():
             known = next((t for t in found if t.source == program), None)
             try:
-                found.append(known or self.estimated(program))
+                played = known or self.estimated(program)
             except KernelError as reason:
                 self.left_out.append(reason)
+            else:
+                found.append(played.of_core(self._core.get(id(program))))
         return found
 
     def estimated(self, program: Program) -> Timeline:

@@ -21,7 +21,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from neuroncore.program import Access, Call
-from neuroncore.timeline import Bar, Timeline
+from neuroncore.timeline import Bar, Timeline, launch_starts
 from nki_runtime.trace.tracks import by_track, rows_of
 
 SEQUENCE = 1
@@ -33,7 +33,8 @@ COUNTERS = {
 
 
 def write_trace(timelines: Sequence[Timeline], file: Path) -> None:
-    """Write timelines one after the other. Raises OSError where the file cannot be written.
+    """Write launches one after the other, their cores side by side. Raises OSError where the file
+    cannot be written.
 
     One track per engine (LoadStationary, which overlaps the multiply before, has its own) and per
     DMA queue; DMAs of a queue that overlap lie on tracks of one name, which the Perfetto UI shows
@@ -41,39 +42,43 @@ def write_trace(timelines: Sequence[Timeline], file: Path) -> None:
     """
     with file.open("wb") as stream:
         trace = _Trace(StreamingTraceProtoBuilder(stream))
-        start = 0.0
-        for timeline in timelines:
+        for timeline, start in launch_starts(timelines):
+            trace.core = "" if timeline.core is None else f" {timeline.core}"
             _Kernel(trace, timeline, start).write()
-            start += timeline.launch_ns
 
 
 @dataclass(slots=True)
 class _Trace:
-    """The file: its tracks by name, and the numbers that are still free."""
+    """The file: its tracks by core and name, and the numbers that are still free."""
 
     builder: StreamingTraceProtoBuilder
-    tracks: dict[tuple[str, int], int] = field(default_factory=dict)
+    tracks: dict[tuple[str, str, int], int] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     is_begun: bool = False
+    core: str = ""
+    """Behind the names of the tracks that are written now, of a launch on several cores."""
 
     def track(self, name: str, row: int = 0, rank: int = 0, unit: str | None = None) -> int:
         """The uuid of the `row`-th track of that name; of a counter, with `unit`."""
-        found = self.tracks.get((name, row))
+        found = self.tracks.get((self.core, name, row))
         if found is not None:
             return found
         more: dict[str, Any] = {} if unit is None else {"counter": {"unit_name": unit}}
         if unit is None and rank:
-            more = {"parent_uuid": self._core(), "sibling_order_rank": rank}
+            more = {"parent_uuid": self._above(), "sibling_order_rank": rank}
+        elif self.core:
+            more["parent_uuid"] = self._above()
         return self._new_track(name, row, **more)
 
-    def _core(self) -> int:
+    def _above(self) -> int:
         """The track above engines and queues."""
-        found = self.tracks.get(("NeuronCore", 0))
+        name = f"NeuronCore{self.core}"
+        found = self.tracks.get((self.core, name, 0))
         ordered = {"child_ordering": TrackDescriptor.EXPLICIT}
-        return found or self._new_track("NeuronCore", 0, **ordered)
+        return found or self._new_track(name, 0, **ordered)
 
     def _new_track(self, name: str, row: int, **more: Any) -> int:
-        uuid = self.tracks[name, row] = next(self.numbers)
+        uuid = self.tracks[self.core, name, row] = next(self.numbers)
         self.add(track_descriptor=TrackDescriptor(uuid=uuid, name=name, **more))
         return uuid
 

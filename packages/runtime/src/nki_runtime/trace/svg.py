@@ -61,7 +61,8 @@ class _Kernel:
     def lines(self) -> Iterator[str]:
         found = self.timeline
         name, total = escape(found.program.name), found.total_ns / 1e3
-        yield f'<text class="t" x="{MARGIN}" y="{self.top + 14}">{name} on {found.target}</text>'
+        name += f" on {found.target}" + ("" if found.core is None else f", core {found.core}")
+        yield f'<text class="t" x="{MARGIN}" y="{self.top + 14}">{name}</text>'
         yield _text(WIDTH - MARGIN, self.top + 14, f"{total:.2f} µs, modelled", "end")
         yield from self._ticks()
         for number, (label, row) in enumerate(self.rows):

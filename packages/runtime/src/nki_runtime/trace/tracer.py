@@ -9,7 +9,7 @@ from typing import Any
 
 from neuroncore.commands.files import check_writable, naming_output, write_whole
 from neuroncore.errors import LaunchError
-from neuroncore.timeline import Bar, Timeline
+from neuroncore.timeline import Bar, Timeline, launch_starts
 from nki_runtime.trace import LaunchRecorder, write_svg
 
 SVG, PARQUET = ".svg", ".parquet"
@@ -44,8 +44,9 @@ class Tracer(LaunchRecorder):
 def _said(timelines: Sequence[Timeline], file: Path) -> str:
     """The contents of the file, and the program that opens it."""
     opens = OPENED_BY.get(file.suffix, "ui.perfetto.dev")
-    kernels = f"{len(timelines)} kernel" + "s" * (len(timelines) > 1)
-    microseconds = sum(timeline.launch_ns for timeline in timelines) / 1e3
+    number = sum(not timeline.core for timeline in timelines)
+    kernels = f"{number} kernel" + "s" * (number > 1)
+    microseconds = max(at + timeline.launch_ns for timeline, at in launch_starts(timelines)) / 1e3
     return f"{kernels}, {microseconds:.1f} µs modelled; opens in {opens}"
 
 
@@ -82,20 +83,18 @@ _COLUMNS: dict[str, Callable[[Bar], Any]] = {
 
 
 def _write_parquet(timelines: Sequence[Timeline], file: Path) -> None:
-    """Write timelines one after the other, a row per micro-op, which is busy from start to end.
+    """Write launches one after the other, a row per micro-op, which is busy from start to end.
 
     It is the profiler's Instruction table: `--profile` reads it. Needs the `profile` extra.
     """
     from pyarrow import table
     from pyarrow.parquet import write_table
 
-    rows: list[tuple[float, Bar]] = []
-    begin = 0.0
-    for timeline in timelines:
-        rows += [(begin, bar) for bar in timeline.bars]
-        begin += timeline.launch_ns
+    rows = [(at, t.core or 0, bar) for t, at in launch_starts(timelines) for bar in t.bars]
     times = {
-        "start_ts": [at + bar.start_ns for at, bar in rows],
-        "end_ts": [at + bar.start_ns + bar.busy_ns for at, bar in rows],
+        "start_ts": [at + bar.start_ns for at, _, bar in rows],
+        "end_ts": [at + bar.start_ns + bar.busy_ns for at, _, bar in rows],
+        "pcore_idx": [core for _, core, _ in rows],
     }
-    write_table(table(times | {n: [f(bar) for _, bar in rows] for n, f in _COLUMNS.items()}), file)
+    columns = {name: [of(bar) for *_, bar in rows] for name, of in _COLUMNS.items()}
+    write_table(table(times | columns), file)

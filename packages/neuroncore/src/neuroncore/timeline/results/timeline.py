@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -78,6 +79,8 @@ class Timeline(ShownAsHtml):
         assumed: tuple[Transformation, ...] = (), source: Program | None = None,
     ) -> None:  # fmt: skip
         self.program, self.mode = program, mode
+        self.core: int | None = None
+        """Of a launch on several cores: which one."""
         self.source = source or program
         """The program before the transformations that are assumed."""
         self._state, self._sites, self._clock = state, sites, state.clock
@@ -90,6 +93,14 @@ class Timeline(ShownAsHtml):
         self.num_ops = state.num_ops
         self.hbm_bytes, self.flops = state.hbm_bytes, state.flops
         self.repeats = [(a, b, n, self._ns(t)) for a, b, n, t in state.repeats]
+
+    def of_core(self, core: int | None) -> Timeline:
+        """The same timeline on another core of its launch."""
+        if core == self.core:
+            return self
+        other = copy(self)
+        other.core = core
+        return other
 
     @property
     def num_bars(self) -> int:
@@ -229,6 +240,15 @@ class Timeline(ShownAsHtml):
 
     def __repr__(self) -> str:
         return f"<timeline of {self.program.name} on {self.target}: {self.total_ns / 1e3:.2f} µs>"
+
+
+def launch_starts(timelines: Sequence[Timeline]) -> Iterator[tuple[Timeline, float]]:
+    """Every timeline with its begin (ns): launches in turn, the cores of each at once."""
+    begin = behind = 0.0
+    for timeline in timelines:
+        begin = begin if timeline.core else behind
+        behind = max(behind, begin + timeline.launch_ns)
+        yield timeline, begin
 
 
 # -- critical path --------------------------------------------------------------------------------
