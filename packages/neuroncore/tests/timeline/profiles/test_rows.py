@@ -32,6 +32,31 @@ def test_a_row_is_an_instruction_or_the_transfer_that_it_triggered():
     assert rows[1] == ("dma", 200, 2600, (("k.py", 8), ("m.py", 9)))
 
 
+def test_numbers_in_texts_are_read_to_the_nanosecond(table):
+    epoch = 1_790_000_000_000_000_001
+    texts = {
+        name: [str(round(time) + epoch) for time in table[name]] for name in ("start_ts", "end_ts")
+    }
+
+    rows = profile_of("p", {**table, **texts, "pcore_idx": ["0"] * len(table["engine"])}).rows
+
+    assert [row.start_ns - epoch for row in rows] == [round(time) for time in table["start_ts"]]
+
+
+@pytest.mark.parametrize("wrong", ["soon", float("nan"), float("inf"), [3], {}])
+def test_a_time_that_is_no_number_is_named(table, wrong):
+    times = [*table["start_ts"][:-1], wrong]
+
+    with pytest.raises(LaunchError, match=r"p: start_ts is .* in a row, which is not a number"):
+        profile_of("p", {**table, "start_ts": times})
+
+
+def test_a_row_without_an_end_is_left_out(table):
+    ends = [None, *table["end_ts"][1:]]
+
+    assert len(profile_of("p", {**table, "end_ts": ends}).rows) == len(ends) - 1
+
+
 def test_names_of_the_older_export_are_read(table):
     older = {today: before for before, today in columns()["older"].items()}
     spans = [end - start for start, end in zip(table["start_ts"], table["end_ts"], strict=True)]

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate, pairwise
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from neuroncore.errors import LaunchError
@@ -74,7 +75,10 @@ def profile_of(name: str, table: Mapping[str, Sequence[Any]]) -> Profile:
     """
     notes: list[str] = []
     known = _known(name, table, notes)
-    rows = [row for values in _records(known) for row in _executed(values)]
+    try:
+        rows = [row for values in _records(known) for row in _executed(values)]
+    except ValueError as wrong:
+        raise LaunchError(f"{name}: {wrong}", hint="export the profile again") from None
     if not any(row.places for row in rows):
         raise LaunchError(
             f"{name}: no instruction names a source line",
@@ -121,21 +125,41 @@ def _records(table: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
     names = list(table)
     for values in zip(*table.values(), strict=True):
         record = dict(zip(names, values, strict=True))
-        if not record.get("pcore_idx"):
+        if not _number(record, "pcore_idx"):
             yield record
 
 
 def _executed(record: Mapping[str, Any]) -> Iterator[Executed]:
     """The instruction of a row, or the transfer that it triggered."""
     engine = _ENGINE.search(str(record["engine"]).lower())
-    start, end = record["start_ts"], record.get("end_ts")
-    if start is None or engine is None:
+    start, end = _number(record, "start_ts"), _number(record, "end_ts")
+    length = _number(record, "duration_ns")
+    if start is None or engine is None or end is length is None:
         return
-    end = start + record["duration_ns"] if end is None else end
+    end = start + length if end is None and length is not None else end
+    assert end is not None
     places = _places(record)
-    done = record.get("dma_trigger_end_ts")
+    done = _number(record, "dma_trigger_end_ts")
     lane = DMA if done else _lane(engine[0], str(record.get("opcode", "")))
     yield Executed(lane, start, done or end, places)
+
+
+def _number(record: Mapping[str, Any], column: str) -> float | None:
+    """The number of a column, if it has one; digits in a text are one. Raises ValueError.
+
+    Whole numbers stay whole: nanoseconds of an epoch have more digits than a float.
+    """
+    value = record.get(column)
+    if value is None or value == "":
+        return None
+    try:
+        digits = isinstance(value, str) and value.strip().lstrip("-").isdecimal()
+        number = int(value) if digits or isinstance(value, int) else float(value)
+    except (TypeError, ValueError):
+        number = nan
+    if not isfinite(number):
+        raise ValueError(f"{column} is {value!r} in a row, which is not a number")
+    return number
 
 
 def _lane(engine: str, opcode: str) -> str:
