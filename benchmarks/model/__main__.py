@@ -5,6 +5,7 @@ python -m benchmarks.model --section 2 4 --mode as_written
 python -m benchmarks.model --write docs/model.md
 python -m benchmarks.model fit
 python -m benchmarks.model coverage python -m pytest tests/examples
+python -m benchmarks.model library ~/nki-library
 python -m benchmarks.model --speed
 """
 
@@ -19,6 +20,7 @@ from benchmarks.model.coverage import coverage_lines
 from benchmarks.model.fit import fit_lines
 from benchmarks.model.from_kernel import kernel_lines
 from benchmarks.model.latency import latency_lines
+from benchmarks.model.library import library_lines
 from benchmarks.model.points import Point, all_points, unmodelled
 from benchmarks.model.predict import Model, Prediction
 from benchmarks.model.table import (
@@ -66,6 +68,8 @@ def _other_lines(
         return fit_lines(points)
     if asked.action == "coverage":
         return coverage_lines(asked.command)
+    if asked.action == "library":
+        return library_lines(Path(*asked.command).expanduser())
     if asked.speed:
         return chain(speed_lines(model, points), latency_lines(), kernel_lines())
     return None
@@ -105,12 +109,13 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         "python -m benchmarks.model", description="The timeline against published times."
     )
-    made.add_argument("action", nargs="?", choices=("compare", "fit", "coverage"),
+    made.add_argument("action", nargs="?", choices=("compare", "fit", "coverage", "library"),
                       default="compare",
                       help="fit: the free constants, and errors of left-out points; coverage: "
-                      "estimates of every kernel that a command launches")  # fmt: skip
+                      "estimates of every kernel that a command launches; library: kernels of a "
+                      "checkout of nki-library, to which nothing was fitted")  # fmt: skip
     made.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND ...",
-                      help="of coverage")  # fmt: skip
+                      help="of coverage; of library, the checkout")  # fmt: skip
     made.add_argument("--section", type=int, nargs="+", choices=(1, 2, 3, 4, 5, 6, 7, 10))
     made.add_argument("--mode", choices=("as_written", "device"), default="device",
                       help="of times of whole programs (default: device)")  # fmt: skip

@@ -1,10 +1,11 @@
 """The joint fit of the free constants over all points, and what it says of points left out.
 
-Robust least squares in log space. Each free constant has a prior: the value that a document gives
-(`otherwise` in costs.json, else the value there) and a spread by its confidence; so a constant that
-no remaining point shows keeps its document's value. Points of one microbenchmark family weigh as
-one row. The model is linear in the logarithms of the constants
-around costs.json: one estimate of every point for each constant.
+Robust least squares in log space. Each free constant has a prior with a spread by its confidence:
+what its source shows (`published` in costs.json), or, where every point that gives it is left out,
+what another document says (`otherwise`); so a constant that no remaining point shows keeps its
+document's value. Points of one microbenchmark family weigh as one row. The model is linear in the
+logarithms of the constants around costs.json, which holds what the fit has found: one estimate of
+every point for each constant.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import cached_property
 from statistics import median, quantiles
 
 import numpy as np
-from benchmarks.model.points import Point
+from benchmarks.model.points import Point, all_points
 from benchmarks.model.predict import Model, Prediction, disorders, ladder_pairs
 
 from neuroncore.timeline import constants
@@ -31,7 +32,8 @@ FREE = (
     ("RECIPROCAL", "all"),
     ("ACCESS_OVERHEAD", "all"),
     ("DMA_START", "trn2"),
-    ("DMA_STORE_START", "all"),
+    ("DMA_STORE_START", "trn1"),
+    ("DMA_STORE_START", "trn2"),
     ("DMA_STAGGER", "all"),
     ("DMA_QUEUE_FLOOR", "all"),
     ("DMA_TO_CONSUMER", "all"),
@@ -63,15 +65,16 @@ class Fit:
         base = _logs(model, points)
         columns = []
         for name, target in FREE:
-            factor = 1 + STEP
-            now = constants()
-            value = now.values[name].get(target) or _first(now.values[name])
-            moved = now.but(name, target, value * factor)
-            columns.append((_logs(Model(moved), points) - base) / np.log(factor))
+            moved = constants().but(
+                name, target, _at(constants().values[name], target) * (1 + STEP)
+            )
+            mine = [n for n, p in enumerate(points) if target in ("all", p.device)]
+            columns.append(np.zeros(len(points)))
+            columns[-1][mine] = _logs(Model(moved), [points[n] for n in mine]) - base[mine]
         measured = np.log([p.measured for p in points])
         found = [model.timeline(p).uncertainty for p in points]
         reaches = np.log([each.high_ns / each.low_ns for each in found]) / 2
-        return cls(points, measured - base, np.column_stack(columns), reaches)
+        return cls(points, measured - base, np.column_stack(columns) / np.log(1 + STEP), reaches)
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -81,7 +84,7 @@ class Fit:
 
     def solve(self, kept: np.ndarray) -> np.ndarray:
         """Logarithmic changes of the constants that suit the kept points and the priors best."""
-        centre, spread = _priors()
+        centre, spread = _priors([p for p, keep in zip(self.points, kept, strict=True) if keep])
         errors, effects, weights = self.errors[kept], self.effects[kept], self.weights[kept]
         return fitted_changes(errors, effects, weights, centre, spread)
 
@@ -95,23 +98,33 @@ class Fit:
         return found
 
 
-def _first(values: Mapping[str, float]) -> float:
-    return next(iter(values.values()))
+def _at(values: float | Mapping[str, float], target: str) -> float:
+    """The value of a generation; where it has none, the first."""
+    if isinstance(values, Mapping):
+        return values.get(target) or next(iter(values.values()))
+    return values
 
 
 def _logs(model: Model, points: Sequence[Point]) -> np.ndarray:
     return np.log([model.predict(p).predicted for p in points])
 
 
-def _priors() -> tuple[np.ndarray, np.ndarray]:
-    """Of each free constant: ln(document's value / value in costs.json), and its spread."""
+def _priors(kept: Sequence[Point]) -> tuple[np.ndarray, np.ndarray]:
+    """Of each free constant: ln(document's value / value in costs.json), and its spread.
+
+    The document is the one that the constant is from, where one of `kept` is of it.
+    """
+    shown = {name for point in kept for name in point.gives}
+    given = {name for point in all_points() for name in point.gives}
     table, centres, spreads = costs()["constants"], [], []
     for name, target in FREE:
         row = table[name]
-        value, said = row["value"], row.get("otherwise", row["value"])
-        value, said = (v.get(target) or _first(v) if isinstance(v, dict) else v
-                       for v in (value, said))  # fmt: skip
-        centres.append(np.log(said / value))
+        said = (
+            row["published"]
+            if name in shown or name not in given
+            else row.get("otherwise", row["published"])
+        )
+        centres.append(np.log(_at(said, target) / _at(row["value"], target)))
         spreads.append(SPREAD[row["confidence"]])
     return np.array(centres), np.array(spreads)
 
@@ -120,13 +133,13 @@ def fit_lines(points: Sequence[Point]) -> Iterator[str]:
     """What the fit finds, degrees of freedom, and errors of points that were left out."""
     fit = Fit.of(points)
     change = fit.solve(np.full(len(fit.points), True))
-    yield f"{'constant':24} {'costs.json':>10} {'fitted':>10} {'felt by':>8}"
+    heads = "document", "costs.json", "fitted", "felt by"
+    yield f"{'constant':24}" + "".join(f"{head:>11}" for head in heads)
     for (name, target), by, effect in zip(FREE, change, fit.effects.T, strict=True):
-        now = constants().values[name]
-        value = now.get(target) or _first(now)
-        felt = int((np.abs(effect) > 0.05).sum())
+        row, felt = costs()["constants"][name], int((np.abs(effect) > 0.05).sum())
+        said, value = _at(row["published"], target), _at(row["value"], target)
         label = name if target == "all" else f"{name} {target}"
-        yield f"{label:24} {value:10.4g} {value * np.exp(by):10.4g} {felt:8d}"
+        yield f"{label:24}{said:11.4g}{value:11.4g}{value * np.exp(by):11.4g}{felt:11d}"
     families = len({p.family for p in fit.points})
     publications = len({p.publication for p in fit.points})
     yield (

@@ -119,21 +119,21 @@ def _exact_integers(c: Call) -> Callable[..., None]:
 
 
 def _tensor_tensor_work(c: Call) -> list[MicroOp]:
-    """N with one PSUM input, or both bf16 and contiguous; 2N otherwise; N in the 16-bit mode.
+    """N with one PSUM input, or both bf16 and contiguous; 2N otherwise; half in the 16-bit mode.
 
-    Source: NKI 0.1 API documents; 16-bit mode: Trainium2 guide (read as half of 2N).
+    Source: NKI 0.1 API documents; 16-bit mode: Trainium2 guide, twice the throughput of the same
+    instruction on gen2 (benchmarks/model library: nk_rope_3 takes N / 2).
     """
-    inputs = (c.data1, c.data2)
-    num_in_psum = sum(s.space is MemorySpace.psum for s in inputs)
-    single = num_in_psum == 1 or (all(s.space is MemorySpace.sbuf for s in inputs) and _is_fast(c))
-    return one_pass(c, c.dst.free * (1 if single else 2))
+    inputs, specs = (c.data1, c.data2), (c.dst, c.data1, c.data2)
+    in_psum = [s.space is MemorySpace.psum for s in inputs]
+    halves = c.target.generation >= 3 and all(map(is_sixteen_bit_float, specs)) and not any(in_psum)
+    per_element = 1 if sum(in_psum) == 1 or (not any(in_psum) and _is_plain(c)) else 2
+    return one_pass(c, c.dst.free * per_element / (2 if halves else 1))
 
 
-def _is_fast(c: Call) -> bool:
-    """Whether operands in SBUF are of 16 bits, and on gen2 bfloat16 and contiguous."""
+def _is_plain(c: Call) -> bool:
+    """Whether it adds, subtracts or multiplies contiguous bfloat16 operands."""
     specs = (c.dst, c.data1, c.data2)
-    if c.target.generation >= 3 and all(map(is_sixteen_bit_float, specs)):
-        return True
     plain = c.op.name in {"add", "subtract", "multiply"}
     contiguous = c.data1.free_is_contiguous and c.data2.free_is_contiguous
     return plain and contiguous and all(s.dtype is bfloat16 for s in specs)

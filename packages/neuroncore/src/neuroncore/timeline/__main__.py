@@ -72,6 +72,8 @@ def _table(rows: Mapping[str, Any], unit: str) -> Iterator[str]:
         cells = [f"`{name}`", *(_value(row["value"], target) for target in names)]
         cells += [row[unit]] if unit else []
         said = [row["source"], *([row["note"]] if "note" in row else [])]
+        if row.get("published", row["value"]) != row["value"]:
+            said.insert(0, f"fitted; its source: {_text(row['published'])}")
         if "otherwise" in row:
             said.append(f"otherwise {_text(row['otherwise'])} ({row['otherwise_source']})")
         yield "| " + " | ".join([*cells, row["confidence"], "; ".join(said)]) + " |"
