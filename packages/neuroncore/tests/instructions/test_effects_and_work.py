@@ -91,7 +91,7 @@ ACCESS = constant("ACCESS_OVERHEAD")
         (tiles(("dst", "src"), "float32"), ACCESS + 256),
         (tiles(("dst",), "float32") | tiles(("src",), "float32", "psum"), ACCESS + 512),
         (tiles(("dst", "src"), "bfloat16"), ACCESS + 128),
-        (tiles(("dst", "src"), "bfloat16", free=16), ACCESS + 4),
+        (tiles(("dst", "src"), "bfloat16", free=16), constant("MIN_II")),
         (tiles(("dst",), "bfloat16") | tiles(("src",), "bfloat16", "psum"), ACCESS + 256),
         (tiles(("dst", "src"), "bfloat16") | {"target": "trn1"}, ACCESS + 512),
         (tiles(("dst", "src"), "float32") | {"engine": Engine.gpsimd}, 150 + 512),
