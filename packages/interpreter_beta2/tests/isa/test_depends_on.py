@@ -10,7 +10,9 @@ from packages.interpreter_beta2.tests.device_loops import LOOPS, by_fori_loop, e
 
 from neuroncore.checks import watching
 from neuroncore.errors import AttributeValueError, KernelError, LaunchError, UnsupportedError
-from neuroncore.program import capture
+from neuroncore.machine.observe import watched_by
+from neuroncore.program import Recorder, capture
+from neuroncore.timeline import estimate
 from nki_beta2 import BACKEND
 
 X = np.ones((4, 8), np.float32)
@@ -240,6 +242,16 @@ def test_a_program_rejects_an_edge(now):
 
     assert re.search(r"got: +it waits for .*test_depends_on\.py:\d+:\d+", str(caught.value))
     assert "leave it out" in str(caught.value)
+
+
+def test_an_edge_takes_no_time(now):
+    kernel = edged(now)
+    with watched_by(recorder := Recorder(kernel, for_time=True)):
+        kernel(X)
+
+    found = [bar.instruction for bar in estimate(recorder.program(), mode="as_written").bars]
+
+    assert found.count("memset") == 2
 
 
 def test_an_edge_to_no_instruction_has_no_effect(now):

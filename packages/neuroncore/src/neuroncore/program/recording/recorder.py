@@ -291,12 +291,11 @@ class Recorder(Watcher):
             )
 
     def told(self, consumer: Place | None, producers: Sequence[Place | None]) -> None:
-        if producers:
+        if producers and not self.for_time:
             self._reject(
                 "an edge of depends_on or with_schedule, which no program says", consumer,
                 got=f"it waits for {', '.join(map(str, producers))}",
-                hint="values and checks know the edge; for a program, a token plan or the time of "
-                "the kernel leave it out",
+                hint="checks and estimates know the kernel; for a program or a plan leave it out",
             )  # fmt: skip
 
     def received(self, dst: View, src: View) -> None:
