@@ -141,7 +141,7 @@ def test_the_trace_processor_of_perfetto_reads_every_slice(traced):
     with TraceProcessor(
         str(traced.file), config=TraceProcessorConfig(bin_path=program)
     ) as processor:
-        rows = processor.query("select name, ts, dur from slice")
+        rows: Any = processor.query("select name, ts, dur from slice")
         found = sorted((row.name, row.ts, row.ts + row.dur) for row in rows)
 
     assert found == sorted((one["name"], one["start"], one["end"]) for one in traced.every())
