@@ -54,6 +54,18 @@ def test_loops_run_with_and_without_iterations(has_token):
     assert bool(checked_at_sizes(found).lost) != has_token
 
 
+def test_a_dynamic_extent_contains_a_tile(monkeypatch):
+    """Also where tiles so wide share bytes, as these of 64 columns in rows of 2."""
+
+    def build(body, p, n):
+        zero, one = body.integer(0), body.integer(1)
+        body.copied(body.view(p, (64, DYNAMIC), (2, 1), (4, 64), [n]), [zero, zero], [one, zero])
+
+    monkeypatch.setattr(bytecode_report, "orders_of_kernel", without_orders)
+    text, _ = explain_bytecode(function(build, POINTER, I32), check=checked_at_sizes)
+    assert "not rewritten" in text and "share byte" in text
+
+
 def test_what_the_checker_cannot_execute_is_reported():
     def build(body, p):
         body.one(

@@ -97,6 +97,30 @@ def test_dynamic_extents_with_static_strides_are_listed(strides, listed):
     assert ("different elements of p0 are different bytes" in text) == listed
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides", "extents", "sink"),
+    [
+        ((DYNAMIC, 64), (0, 1), (1, 64), (1, 0)),
+        ((DYNAMIC, 64), (32, 1), (1, 64), (1, 0)),
+        ((64, DYNAMIC), (2, 1), (4, 64), (1, 0)),
+        ((64, DYNAMIC), (2, 1), (1, 2), (0, 1)),
+        ((DYNAMIC, DYNAMIC), (0, 0), (4, 64), (1, 0)),
+        ((DYNAMIC, DYNAMIC), (1, 1), (1, 2), (1, 0)),
+        ((DYNAMIC, 4, 64), (128, 64, 1), (1, 4, 64), (1, 0, 0)),
+    ],
+)
+def test_static_strides_that_overlap_under_a_dynamic_extent_keep_the_order(
+    shape, strides, extents, sink
+):
+    def build(body, p, n):
+        view = body.view(p, shape, strides, extents, [n] * shape.count(DYNAMIC))
+        source = [body.integer(0)] * len(shape)
+        body.copied(view, source, [body.integer(at) for at in sink])
+
+    text = explained(function(build, POINTER, I32), [128])
+    assert "1 orders to keep" in text
+
+
 def test_a_dynamic_extent_of_the_greatest_stride_needs_no_assumption():
     def build(body, p, n):
         zero, one = body.integer(0), body.integer(1)

@@ -41,7 +41,7 @@ class Checked:
 def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -> Checked:
     """Executes the function, with loops that have no iteration, too.
 
-    Dynamic extents and strides describe dense arrays: what the orders assume.
+    Dynamic extents and strides describe dense arrays, of a tile or more: what the orders assume.
     """
     parameters = function.body.arguments
     pointers = [n for n, value in enumerate(parameters) if _is_pointer(value)]
@@ -71,6 +71,7 @@ def _is_pointer(parameter: Any) -> bool:
 def _dimensions(function: Any, is_small: bool) -> Iterator[tuple[Any, int]]:
     """Extents and strides that are parameters."""
     sources: dict[Any, Any] = {}
+    tiles = dict(_tiles(function))
     for op in function.body.walk():
         if op.name in ("assume", "exti", "trunci"):
             (source,) = op.inputs
@@ -78,13 +79,27 @@ def _dimensions(function: Any, is_small: bool) -> Iterator[tuple[Any, int]]:
         elif op.name == "make_tensor_view":
             shape, strides = op.results[0].type["shape"], op.results[0].type["strides"]
             free = 1 if is_small else 1 << max(4, min(16, 24 // max(1, len(shape))))
-            sizes = [_fitting(free, stride, strides) if extent == DYNAMIC else max(1, extent)
-                     for extent, stride in zip(shape, strides, strict=True)]  # fmt: skip
+            least = tiles.get(op.results[0], [1] * len(shape))
+            sizes = [max(n, _fitting(free, stride, strides)) if extent == DYNAMIC
+                     else max(1, extent)
+                     for extent, stride, n in zip(shape, strides, least, strict=True)]  # fmt: skip
             yield from _numbers(op.operands["shape"], shape, sizes, sources)
             dense = [1]
             for size in reversed(sizes[1:]):
                 dense.append(dense[-1] * size)
             yield from _numbers(op.operands["strides"], strides, dense[::-1], sources)
+
+
+def _tiles(function: Any) -> Iterator[tuple[Any, list[int]]]:
+    """The extents of a tile in each tensor view."""
+    for op in function.body.walk():
+        if op.operands.get("tensor_view"):
+            kind, (tensor,) = op.results[0].type, op.operands["tensor_view"]
+            if kind.kind != "gather_scatter_view":
+                yield (
+                    tensor,
+                    [n for _, n in sorted(zip(kind["dim_map"], kind["tile"], strict=True))],
+                )
 
 
 def _fitting(free: int, stride: int, strides: Sequence[int]) -> int:

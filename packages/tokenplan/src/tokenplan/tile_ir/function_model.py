@@ -212,13 +212,8 @@ class _Reader:
         if op.name == "make_tensor_view":
             base, kind = self.tensors.get(op.operand("base")), result.type
             numbers = (*op.operands["shape"], *op.operands["strides"])
-            if base is None or not self.constant.issuperset(numbers):
-                return None
-            is_injective = _is_injective(kind)
-            if is_injective is None:
-                for owner in self.owners[result]:
-                    self.assumptions.add(f"different elements of {owner} are different bytes")
-            return None if is_injective is False else (base, kind, numbers)
+            is_known = base is not None and self.constant.issuperset(numbers)
+            return (base, kind, numbers) if is_known else None
         if op.name == "assume" or is_view(result.type):
             return self.tensors.get(next(op.inputs))
         return result if self.constant.issuperset(op.inputs) else None
@@ -230,7 +225,10 @@ class _Reader:
         if not owners:
             raise BytecodeError(f"{name} is not an access to parameters", got=_at(op))
         tensor = self.tensors.get(target)
-        self.elements[name] = self.tile(op, target) if tensor and len(owners) == 1 else None
+        found = self.tile(op, target) if tensor and len(owners) == 1 else None
+        if found and not self.is_injective(target.type["tensor_view"], found, *owners):
+            tensor = found = None
+        self.elements[name] = found
         for owner in owners:
             self.accessed.setdefault(owner, set()).add(tensor)
         mode, order = Mode.read if kind == "load" else Mode.write, op.attributes["order"]
@@ -251,6 +249,15 @@ class _Reader:
             return None
         firsts = tuple(start * steps[at] for start, at in zip(known, order, strict=True))
         return _Elements(firsts, tuple(tile[at] for at in order))
+
+    def is_injective(self, tensor: Type, found: _Elements, owner: str) -> bool:
+        """Whether elements are different bytes, as far as the bytecode can say."""
+        ends = [first.bounds(self.ranges)[0] + extent
+                for first, extent in zip(found.first, found.extents, strict=True)]  # fmt: skip
+        is_known = _is_injective(tensor, ends)
+        if is_known is None:
+            self.assumptions.add(f"different elements of {owner} are different bytes")
+        return is_known is not False
 
     # -- bytes ------------------------------------------------------------------------------------
 
@@ -298,21 +305,23 @@ def _is_address(value: Value) -> bool:
     return is_pointer(kind) or is_view(kind) or kind.kind == "tensor_view"
 
 
-def _is_injective(kind: Type) -> bool | None:
+def _is_injective(kind: Type, ends: Sequence[int]) -> bool | None:
     """Whether the strides give each element bytes of its own; None where the bytecode lacks them.
 
-    Sufficient: each stride exceeds what all smaller ones reach, among the numbers that are known.
+    Sufficient: each stride exceeds what all smaller ones reach. A dynamic extent is 2 or more, and
+    contains the tile that ends at `ends`.
     """
-    dims = [(s, n) for s, n in zip(kind["strides"], kind["shape"], strict=True) if n != 1]
-    static = sorted(dim for dim in dims if DYNAMIC not in dim)
+    dims = [(stride, size, max(2, end) if size == DYNAMIC else size)
+            for stride, size, end in zip(kind["strides"], kind["shape"], ends, strict=True)
+            if size != 1]  # fmt: skip
+    static = sorted(dim for dim in dims if dim[0] != DYNAMIC)
     reach = 0
-    for stride, size in static:
+    for stride, _, least in static:
         if stride <= reach:
             return False
-        reach += max(0, size - 1) * stride
-    rest = [dim for dim in dims if DYNAMIC in dim]
-    is_outermost = len(rest) == 1 and rest[0][0] > reach
-    return True if not rest or is_outermost else None
+        reach += max(0, least - 1) * stride
+    inner = [dim for dim in dims if dim not in static[-1:]]
+    return None if len(static) < len(dims) or any(DYNAMIC in dim for dim in inner) else True
 
 
 def _check_region(op: Operation) -> None:
