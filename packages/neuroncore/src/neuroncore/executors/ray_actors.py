@@ -25,6 +25,8 @@ from queue import Empty, SimpleQueue
 from secrets import token_hex
 from typing import Any, NamedTuple, TextIO
 
+from neuroncore.confinement.process import end_processes_with
+from neuroncore.errors import KernelError
 from neuroncore.executors.execution import execute, release
 from neuroncore.executors.protocol import (
     Event,
@@ -39,11 +41,13 @@ from neuroncore.executors.protocol import (
 from neuroncore.executors.workers import Gone, Message, Ready, WorkerExecutor
 
 LOCAL = "local"
-TOKEN = "token"
-STORE_BYTES = 80 << 20
-"""Of a local cluster's object store, near the least that Ray accepts: values are small."""
+TOKEN, TOKEN_VARIABLE = "token", "RAY_AUTH_TOKEN_PATH"
+PREFIX, MARKER = "nki-ray-", "nki-bridge-cluster"
+"""Of the folders of local clusters, and of the file in each that says so, locked by its driver."""
 LONGEST_FOLDER = 40
 """Characters of a session folder's parent: a socket's path in it has at most 107."""
+STORE_BYTES = 80 << 20
+"""Of a local cluster's object store, near the least that Ray accepts: values are small."""
 ANSWER_S = 5.0
 """How long the head of a cluster may take to accept a connection."""
 START_S = 90.0
@@ -144,6 +148,8 @@ def _started(connect: Callable[[], Any], ended: threading.Event) -> Any:
         found, wrong = results.get(timeout=START_S)
     except Empty:
         raise ExecutorLostError(f"the cluster has not started within {START_S:g} s") from None
+    if isinstance(wrong, KernelError):
+        wrong.place = KernelError("").place  # the caller's, not the thread's
     if wrong is not None:
         raise wrong
     return found
@@ -162,7 +168,7 @@ class _Cluster:
     def __init__(self, head: tuple[str, int] | None, preload: str, folder: Path | None) -> None:
         self._head, self._preload, self._folder = head, preload, folder
         self._made: Path | None = None
-        self._token: TextIO | None = None
+        self._marker: TextIO | None = None
         self._ended = threading.Event()
         self._ray: Any = None
         self._next_check = 0.0
@@ -184,20 +190,21 @@ class _Cluster:
             raise ExecutorError("this process is connected to a Ray cluster already")
         self._environment = dict(os.environ)
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        logging.getLogger("ray").setLevel(logging.ERROR)
+        ray = import_module("ray")
+        logging.getLogger("ray").setLevel(logging.ERROR)  # its import sets another
         common = {"log_to_driver": False, "configure_logging": False}
         if self._head is not None:
-            ray = import_module("ray")
             try:
                 ray.init(address=f"{self._head[0]}:{self._head[1]}", **common)
             except (ConnectionError, RuntimeError, TimeoutError) as wrong:
                 raise ExecutorError("the cluster cannot be used", got=_first_line(wrong)) from None
             return ray
         self._made = short_folder(self._folder)
-        self._token = _locked_token(self._made)
+        self._marker = _locked_marker(self._made)
         token = self._made / TOKEN
-        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
-        ray = import_module("ray")
+        token.touch(0o600)
+        token.write_text(token_hex(32))
+        os.environ.update({"RAY_AUTH_MODE": "token", TOKEN_VARIABLE: str(token)})
         _read_environment()
         with _local_settings():
             context = ray.init(
@@ -264,31 +271,8 @@ class _Cluster:
             _read_environment()
         if self._made is not None:
             _remove(self._made)
-        if self._token is not None:
-            self._token.close()
-
-
-def _remove(folder: Path) -> None:
-    _end_users(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _end_users(folder: Path) -> None:
-    """End processes that have a file of a folder open, where /proc lists them: without the head,
-    agents of a node outlive it by a minute.
-    """
-    for process in Path("/proc").glob("[0-9]*"):
-        number = int(process.name)
-        if number != os.getpid() and _has_open(process, folder):
-            with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
-
-
-def _has_open(process: Path, folder: Path) -> bool:
-    try:
-        return any(str(file.readlink()).startswith(f"{folder}/") for file in process.glob("fd/*"))
-    except OSError:  # of another user, or ended
-        return False
+        if self._marker is not None:
+            self._marker.close()
 
 
 LOCAL_SETTINGS = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": False, "ENABLE_RAY_CLUSTER": False}
@@ -327,7 +311,7 @@ def short_folder(parent: Path | None) -> Path:
     Raises ExecutorError where no path is short enough.
     """
     for place in (parent, None):
-        made = Path(tempfile.mkdtemp(prefix="ray", dir=place))
+        made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
         if len(str(made)) <= LONGEST_FOLDER:
             _remove_abandoned(made.parent)
             return made
@@ -339,26 +323,44 @@ def short_folder(parent: Path | None) -> Path:
     )
 
 
-def _locked_token(folder: Path) -> TextIO:
-    """The token of a cluster; the driver has a lock of it as long as it runs."""
+def _locked_marker(folder: Path) -> TextIO:
+    """By which other drivers know a cluster's folder; this one locks it as long as it runs."""
     import fcntl
 
-    file = (folder / "token.new").open("w")  # without a lock it is not found by other drivers
+    file = (folder / f"{MARKER}.new").open("w")  # without a lock it is not found by other drivers
     fcntl.flock(file, fcntl.LOCK_EX)
-    file.write(token_hex(32))
+    file.write(_marker_text(folder))
     file.flush()
-    Path(file.name).chmod(0o600)
-    Path(file.name).rename(folder / TOKEN)
+    Path(file.name).rename(folder / MARKER)
     return file
 
 
+def _marker_text(folder: Path) -> str:
+    """Of a copy, or of a folder that was moved, it names another one."""
+    return f"the files of a local Ray cluster, removed with it: {folder.resolve()}\n"
+
+
 def _remove_abandoned(parent: Path) -> None:
+    """Remove what `_locked_marker` has marked and no driver has locked; leave all else alone."""
     import fcntl
 
-    for token in parent.glob(f"ray*/{TOKEN}"):
-        with suppress(OSError), token.open() as file:  # of another user, or locked by its driver
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(token.parent)
+    for marker in parent.glob(f"{PREFIX}*/{MARKER}"):
+        with suppress(OSError, ValueError):  # of another user, locked by its driver, not of text
+            if not (_is_of_this_user(marker.parent) and _is_of_this_user(marker)):
+                continue
+            with marker.open() as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if file.read() == _marker_text(marker.parent):
+                    _remove(marker.parent)
+
+
+def _is_of_this_user(path: Path) -> bool:
+    return not path.is_symlink() and path.stat().st_uid == os.getuid()
+
+
+def _remove(folder: Path) -> None:
+    end_processes_with(f"{TOKEN_VARIABLE}={folder / TOKEN}")
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class RayWorker:
