@@ -300,6 +300,33 @@ def test_arrays_that_tokens_order_may_share_bytes_unless_they_are_distinct():
         explain_bytecode(between_arrays(), distinct=[("p0", "p7")])
 
 
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_arrays_that_tokens_order_through_others_may_share_bytes(in_loop):
+    """p0 is stored, then p1 is loaded twice, then p2: a path of tokens."""
+
+    def build(body, *arrays):
+        zero = [body.integer(0)] * 2
+        p, q, r = (body.view(array, *WIDE) for array in arrays)
+        token = body.store(p, zero, body.constant(tile("f32", 4, 64), 0.0))
+
+        def through(_, token):
+            for view in (q, q, r):
+                _, token = body.load(view, zero, token)
+            return [token]
+
+        if in_loop:
+            body.loop(3, through, [token])
+        else:
+            through(None, token)
+
+    data = function(build, *[POINTER] * 3)
+    text = explained(data, num_bytes=(2**30,) * 3)
+    assert "its tokens order p0 and p2" in text and "  store -> load.3  in" in text
+    assert "order p1 and p2" not in text  # neither is stored
+    text = explained(data, num_bytes=(2**30,) * 3, distinct=[("p0", "p2"), ("p0", "p1")])
+    assert "0 orders to keep" in text
+
+
 def test_a_memory_order_between_two_arrays_is_not_an_alias():
     text = explained(between_arrays(second_is_fence=True), num_bytes=(2**30,) * 2)
     assert "1 orders to keep" in text and "may share bytes" not in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count, product
 from pathlib import Path
@@ -85,7 +85,8 @@ def explain(
 def _ordered_parameters(
     found: FunctionModel, distinct: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Different parameters whose accesses a token of the file orders, without a memory order.
+    """Different parameters whose accesses the tokens of the file order, one after the other,
+    without a memory order.
 
     Front ends order arrays that may share bytes; that they may is not in the bytecode itself.
     """
@@ -95,8 +96,22 @@ def _ordered_parameters(
             expected=", ".join(found.kernel.buffers),
         )
     ops = {op.id: op for op in found.kernel.ops()}
-    pairs = {*chain(*(_of_two(ops[order.source], ops[order.sink]) for order in found.tokens))}
+    after: dict[str, set[str]] = {name: set() for name in ops}
+    for order in found.tokens:
+        if not is_fence(ops[order.source], ops[order.sink]):
+            after[order.source].add(order.sink)
+    pairs = {*chain(*(_of_two(ops[a], ops[b]) for a in ops for b in _reached(after, a)))}
     return sorted((min(pair), max(pair)) for pair in pairs - {*map(frozenset, distinct)})
+
+
+def _reached(after: Mapping[str, set[str]], name: str) -> set[str]:
+    """The accesses behind a path of tokens."""
+    found, stack = set[str](), [name]
+    while stack:
+        new = after[stack.pop()] - found
+        found |= new
+        stack += new
+    return found
 
 
 def _of_two(source: Op, sink: Op) -> Iterator[frozenset[str]]:
