@@ -54,8 +54,46 @@ def test_an_acquire_is_before_all_that_follows(order):
         _, token = body.load(body.view(flag, *WIDE), zero, order=order)
         body.load(body.view(data, *WIDE), zero, token)
 
-    kept = explained(function(build, POINTER, POINTER), num_bytes=(2**30,) * 2)
+    kept = explained(function(build, POINTER, POINTER), num_bytes=(2**30,) * 2,
+                     distinct=[("p0", "p1")])  # fmt: skip
     assert f"{int(order == 'acquire')} orders to keep" in kept
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("orders", [("relaxed", "relaxed"), ("weak", "relaxed"),
+                                    ("relaxed", "weak"), ("weak", "weak")])  # fmt: skip
+def test_two_loads_of_one_location_stay_in_order_unless_both_are_weak(orders, same):
+    """Coherence: the second load gives no older value than the first."""
+
+    def build(body, p):
+        token, view, zero = None, body.view(p, *WIDE), body.integer(0)
+        for n, order in enumerate(orders):
+            _, token = body.load(view, [body.integer(0 if same else n), zero], token, order)
+
+    is_kept = same and orders != ("weak", "weak")
+    assert f"{int(is_kept)} orders to keep" in explained(function(build, POINTER))
+
+
+@pytest.mark.parametrize("order", ["relaxed", "weak"])
+def test_two_loads_of_arrays_that_may_share_bytes_stay_in_order_unless_both_are_weak(order):
+    def build(body, p, q):
+        zero = [body.integer(0)] * 2
+        _, token = body.load(body.view(p, *WIDE), zero, order=order)
+        body.load(body.view(q, *WIDE), zero, token)
+
+    data = function(build, POINTER, POINTER)
+    for options in ({}, {"may_alias": [("p0", "p1")]}):
+        text = explained(data, num_bytes=(2**30,) * 2, **options)
+        assert f"{int(order == 'relaxed')} orders to keep" in text
+
+
+def test_two_relaxed_loads_without_a_token_are_found():
+    def build(body, p):
+        view = body.view(p, *WIDE)
+        for _ in range(2):
+            body.load(view, [body.integer(0)] * 2, order="relaxed")
+
+    assert "share byte 0 of parameter 0" in lost(function(build, POINTER))[0]
 
 
 def test_an_atomic_operation_acquires_and_releases():

@@ -29,6 +29,11 @@ class TileAccess:
         return f"{self.name} (line {self.line})"
 
     @property
+    def needs_order(self) -> bool:
+        """Also after or before a load of the same bytes."""
+        return self.writes or self.order != "weak"
+
+    @property
     def bounds(self) -> tuple[int, int]:
         """The first byte and the end of the last; equal for no byte."""
         return (int(self.runs[0, 0]), int(self.runs[-1, 1])) if len(self.runs) else (0, 0)
@@ -41,11 +46,11 @@ def lost_orders(
     shared = {frozenset(pair) for pair in may_alias}
     bounds = [access.bounds for access in accesses]
     low, high = np.array(bounds, np.int64).reshape(-1, 2).T
-    writes = np.array([a.writes for a in accesses], bool)
+    strong = np.array([a.needs_order for a in accesses], bool)
     acquires = np.array([a.order in ACQUIRES for a in accesses], bool)
     for late, after in enumerate(accesses):
         first, end = bounds[late]
-        found = (low[:late] < end) & (high[:late] > first) & (writes[:late] | after.writes)
+        found = (low[:late] < end) & (high[:late] > first) & (strong[:late] | after.needs_order)
         found |= acquires[:late] | (bool(shared) or after.order in RELEASES)
         for early in np.flatnonzero(found).tolist():
             why = None if after.before >> early & 1 else _reason(accesses[early], after, shared)
@@ -56,7 +61,7 @@ def lost_orders(
 def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) -> str | None:
     if before.order in ACQUIRES or after.order in RELEASES:
         return "are ordered by acquire or release"
-    if not (before.writes or after.writes) or not len(before.runs) or not len(after.runs):
+    if not (before.needs_order or after.needs_order) or not len(before.runs) or not len(after.runs):
         return None
     one, other = before.bounds[0] // SPACING, after.bounds[0] // SPACING
     if frozenset((one, other)) in shared:

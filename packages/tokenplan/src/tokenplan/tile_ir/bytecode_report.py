@@ -18,7 +18,7 @@ from tokenplan.tile_ir.bytecode.verification import verify
 from tokenplan.tile_ir.emission import rewritten
 from tokenplan.tile_ir.function_model import FunctionModel, function_model
 from tokenplan.tile_ir.model import Order, Orders
-from tokenplan.tile_ir.orders import is_fence, orders_of_kernel
+from tokenplan.tile_ir.orders import are_weak_loads, is_fence, orders_of_kernel
 from tokenplan.tile_ir.token_tracing import ACCESSES
 
 MAGIC = bytecode.MAGIC
@@ -117,8 +117,7 @@ def _reached(after: Mapping[str, set[str]], name: str) -> set[str]:
 def _of_two(source: Op, sink: Op) -> Iterator[frozenset[str]]:
     """The parameters of two accesses, if these alone are a reason for their order."""
     one, other = ({access.buffer for access in op.accesses} for op in (source, sink))
-    writes = Mode.write in {access.mode for access in (*source.accesses, *sink.accesses)}
-    if writes and not (one & other or is_fence(source, sink)):
+    if not (are_weak_loads(source, sink) or one & other or is_fence(source, sink)):
         yield from map(frozenset, product(one, other))
 
 
@@ -163,10 +162,10 @@ def _is_needed(order: Order, needed: Sequence[Order]) -> bool:
 def _proof(order: Order, orders: Orders) -> str:
     """The reason why the two never conflict there."""
     ops = {op.id: op for op in orders.kernel.ops()}
-    source, sink = (ops[name].accesses for name in (order.source, order.sink))
-    if not {access.buffer for access in source} & {access.buffer for access in sink}:
+    source, sink = (ops[name] for name in (order.source, order.sink))
+    if not {a.buffer for a in source.accesses} & {a.buffer for a in sink.accesses}:
         return says("distinct")
-    if source[0].mode is sink[0].mode is Mode.read:
+    if are_weak_loads(source, sink):
         return says("commute")
     for edge in orders.graph.edges:
         if (edge.source, edge.sink, edge.status) == (order.source, order.sink, REMOVED):

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise, product
 
 from tokenplan.analysis import analyse, listed
 from tokenplan.graph.token_graph import ALIAS, JOIN, Join, TokenGraph
-from tokenplan.kernel.model import Kernel, Op, commute, shared_loops
+from tokenplan.kernel.model import Kernel, Mode, Op, commute, shared_loops
 from tokenplan.rules import BUDGET, Conflict, Pair, carried_by, decide
 from tokenplan.rules.candidate_orders import Place, places
 from tokenplan.tile_ir.description import Described
@@ -51,7 +51,9 @@ def orders_of_kernel(
     may_alias: pairs of buffers that may share bytes. may_be_empty: loops that may have no iteration
     although their greatest number of iterations is known.
     """
-    graph = analyse(kernel, fences(kernel, grid), budget, may_alias=may_alias)
+    may_alias = tuple(may_alias)
+    joins = fences(kernel, grid, {*map(frozenset, may_alias)})
+    graph = analyse(kernel, joins, budget, may_alias=may_alias)
     search = _Search(kernel, grid, budget)
     needed = tuple(dict.fromkeys((*search.conflicts(), *_requested(kernel, graph, grid))))
     new = search.assumes - {*graph.assumptions}
@@ -63,12 +65,16 @@ def orders_of_kernel(
     return Orders(kernel, graph, needed, reduced(kernel, needed, may_be_empty))
 
 
-def fences(kernel: Kernel, grid: int) -> tuple[Join, ...]:
-    """The orders of acquire and release, which any bytes have."""
+def fences(
+    kernel: Kernel, grid: int, may_alias: Collection[frozenset[str]] = ()
+) -> tuple[Join, ...]:
+    """The orders of acquire and release, which any bytes have, and of two loads that are not both
+    weak from buffers that may share bytes."""
     found = []
     for (at, one), (late, other) in product(enumerate(kernel.ops()), repeat=2):
         is_repeated = len(shared_loops(one, other)) > grid
-        if is_fence(one, other) and (at < late or is_repeated):
+        is_needed = is_fence(one, other) or _may_be_one_location(one, other, may_alias)
+        if is_needed and (at < late or is_repeated):
             found.append(Join(one.id, other.id))
     return tuple(found)
 
@@ -77,6 +83,27 @@ def is_fence(source: Op, sink: Op) -> bool:
     """Whether an acquire or a release orders the two."""
     before, after = (dict(op.details).get("order") for op in (source, sink))
     return before in ACQUIRES or after in RELEASES
+
+
+def _may_be_one_location(one: Op, other: Op, may_alias: Collection[frozenset[str]]) -> bool:
+    """Whether two loads that are not both weak may be of one location of two buffers."""
+    if not one.instruction == other.instruction == "load" or are_weak_loads(one, other):
+        return False
+    a, b = ({access.buffer for access in op.accesses} for op in (one, other))
+    return any(frozenset(pair) in may_alias for pair in product(a, b))
+
+
+def are_weak_loads(one: Op, other: Op) -> bool:
+    """Whether both are loads without a memory order: others of one location stay in order."""
+    return all(op.instruction == "load" and "order" not in dict(op.details) for op in (one, other))
+
+
+def _in_order(place: Place) -> Place:
+    """The access; that of a load with a memory order as if it wrote, which no order but that of
+    bytes removes."""
+    if "order" not in dict(place.op.details):
+        return place
+    return replace(place, access=replace(place.access, mode=Mode.write))
 
 
 def total_orders(kernel: Kernel, grid: int = 0) -> tuple[Order, ...]:
@@ -101,7 +128,7 @@ class _Search:
 
     def conflicts(self) -> Iterator[Order]:
         by_buffer: dict[str, list[Place]] = defaultdict(list)
-        for place in places(self.kernel):
+        for place in map(_in_order, places(self.kernel)):
             by_buffer[place.access.buffer].append(place)
         for group in by_buffer.values():
             for a, b in product(group, repeat=2):
