@@ -57,7 +57,7 @@ class _Maker:
             if 0 <= factor * (trips - 1) <= most:
                 index, most = index + variable * factor, most - factor * (trips - 1)
         index = index + rng.randint(0, max(0, min(most, 2)))
-        column = rng.randrange(16 // tile[1])
+        column = rng.randrange(16 // tile[1] + 1)  # the last one is outside of the array
         options = {}
         if rng.random() < 0.15:
             steps = (max(1, tile[0] // 2), tile[1])

@@ -7,6 +7,7 @@ import pytest
 from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.random_kernels import random_kernel
 
+from neuroncore.layout import Layout
 from nki_dtypes import bfloat16
 from tokenplan.checker.memory import runs_of_box, runs_of_elements
 from tokenplan.checker.tile_blocks import Execution, ExecutionError
@@ -166,3 +167,29 @@ def test_elements_that_numpy_lacks_take_their_dtype_from_the_caller():
     assert (arrays[1] == first).all()
     with pytest.raises(ExecutionError, match="dtype of bf16"):
         Execution(arrays).run(function)
+
+
+TILED = Layout(dims=(((64, 12),), ((4, 768), (12, 1))))
+"""64 rows in four blocks of 12 columns."""
+
+
+@pytest.mark.parametrize("index", [(0, 6), (0, 7), (16, 0), (17, 6)])
+@pytest.mark.parametrize("kind", ["atomic", "store", "load"])
+@pytest.mark.parametrize("layout", [Layout.of((64, 48)), TILED])
+def test_a_tile_outside_of_its_array_accesses_nothing(index, kind, layout):
+    kernel = TileKernel("outside")
+    a = kernel.array("a", layout)
+    ones = kernel.full((4, 8), 1.0)
+    with kernel.loop("i", 2) as i:
+        at = (index[0] + i, index[1])
+        if kind == "atomic":
+            kernel.atomic(a, at, "addf", ones, order="relaxed")
+        elif kind == "store":
+            kernel.store(a, at, ones)
+        else:
+            kernel.load(a, at, (4, 8))
+    described = orders_of(kernel.described())
+    found = executed(described, described.kept, footprints_only=False)
+
+    assert not found.arrays[0].any()
+    assert [len(access.runs) for access in found.accesses] == [0, 0]

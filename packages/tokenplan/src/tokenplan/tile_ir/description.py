@@ -138,6 +138,11 @@ class Described:
         """Every load and store, in program order."""
         return (node for node in walk(self.body) if isinstance(node, Transfer))
 
+    def ranges(self) -> dict[str, tuple[int, int]]:
+        """The least and the greatest value of each variable."""
+        trips = {node.name: node.trips for node in walk(self.body) if isinstance(node, Repeat)}
+        return {name: (0, max(1, n) - 1) for name, n in (trips | dict(self.grid)).items()}
+
 
 def walk(body: Sequence[Statement]) -> Iterator[Statement]:
     """Every statement, outer before inner."""

@@ -141,8 +141,8 @@ def emit(
     target: str = "sm_90",
 ) -> Module:
     """The module of one kernel; `target` is the architecture that its hints are for."""
-    emitter = _Emitter(described, target, Views(BodyBuilder(is_numbered=True)))
-    body = emitter.body
+    body = BodyBuilder(is_numbered=True)
+    emitter = _Emitter(described, target, Views(body, described.ranges()))
     parameters = body.values([tile(pointer(array.dtype)) for array in described.arrays])
     emitter.tokens = Tokens(token_plan(kernel, orders), body)
     if any(order.loop is not None for order in orders) or emitter.tokens.plan.sums:

@@ -29,7 +29,6 @@ from tokenplan.tile_ir.description import (
     Repeat,
     Statement,
     Transfer,
-    walk,
 )
 
 TARGET = "tile_ir"
@@ -70,8 +69,7 @@ class DescribedOrders(Orders):
 def kernel_of(described: Described, details: Mapping[str, Mapping[str, str]]) -> Kernel:
     """The planner's view, in which only loads and stores are operations; `details` has
     further details of an operation by its id."""
-    trips = {node.name: node.trips for node in walk(described.body) if isinstance(node, Repeat)}
-    ranges = {n: (0, max(1, size) - 1) for n, size in (trips | dict(described.grid)).items()}
+    ranges = described.ranges()
     memories = {a.name: _memory(a, described, ranges) for a in described.arrays}
     outer = tuple(name for name, _ in described.grid)
     body = _Reader(memories, details).nodes(described.body, outer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from neuroncore.layout import Flip, TileView, ViewDim, lower
@@ -41,6 +41,8 @@ class Views:
     """Views that exist already, by what they show."""
 
     body: BodyBuilder
+    ranges: Mapping[str, tuple[int, int]]
+    """Of variables."""
     bases: dict[str, Value] = field(default_factory=dict)
     variables: dict[str, Value] = field(default_factory=dict)
     known: dict[tuple[str, Type], Value] = field(default_factory=dict)
@@ -223,7 +225,7 @@ class Views:
                 digit = self._combine("divi", along, divisor) if divisor > 1 else along
                 digit = self._combine("remi", digit, modulus) if modulus else digit
                 total = self._combine("addi", total, self._combine("muli", digit, stride))
-            if array.shape[dim] % step or made.traversal:
+            if index.bounds(self.ranges)[1] * step + shape[dim] > array.shape[dim]:
                 mask = self._inside(along, array.shape[dim], mask)
         total = self._swizzled(total, array)
         scalar = tile(pointer(array.dtype), *(1 for _ in shape))
