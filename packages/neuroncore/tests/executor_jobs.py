@@ -18,6 +18,10 @@ def square(payload, report):
     return payload * payload
 
 
+def text(payload, report):
+    return "x" * payload
+
+
 def slow_square(payload, report):
     time.sleep(0.01)
     return square(payload, report)
@@ -31,8 +35,39 @@ def fail(payload, report):
     raise ValueError(f"{payload} is wrong")
 
 
+class Own(BaseException):
+    pass
+
+
+class UnsaidError(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+
 def leave(payload, report):
-    raise {"SystemExit": SystemExit, "KeyboardInterrupt": KeyboardInterrupt}[payload](3)
+    kinds = (SystemExit, KeyboardInterrupt, GeneratorExit, Own, UnsaidError)
+    raise {kind.__name__: kind for kind in kinds}[payload](3)
+
+
+def unpicklable(payload, report):
+    """As its value, or where `payload` is "report" as a report."""
+    (report if payload == "report" else id)(threading.Lock())
+    return threading.Lock()
+
+
+def begin_message(payload, report):
+    """Writes the beginning of a message to every socket, as one that is stopped meanwhile."""
+    for number in range(3, 64):
+        with contextlib.suppress(OSError):
+            os.write(number, payload)
+    time.sleep(600)
+
+
+def print_and_end(payload, report):
+    """By exit code or, where that is None, at its limit."""
+    print("the last words")
+    os.system("echo of a child")
+    time.sleep(600) if payload is None else os._exit(payload)
 
 
 def wait_for_interrupt(payload, report):

@@ -87,12 +87,28 @@ def test_a_message_to_users_names_no_line_of_a_worker(executor):
     assert failed.what.startswith(f"NoFunctionError: {JOBS[:-1]} has no function none\n")
 
 
-@pytest.mark.parametrize("name", ["SystemExit", "KeyboardInterrupt"])
+@pytest.mark.parametrize("name", ["SystemExit", "KeyboardInterrupt", "GeneratorExit", "Own"])
 def test_a_job_that_leaves_has_failed_alone(executor, name):
     events = events_of(executor, Job("a", JOBS + "leave", name), Job("b", JOBS + "square", 2))
 
     assert [e[:3] for e in only(events, Failed)] == [("a", "error", f"{name}: 3")]
     assert [e.key for e in only(events, Finished)] == ["b"]
+
+
+def test_an_exception_without_a_text_is_an_error_with_its_log(executor):
+    (failed,) = events_of(executor, Job("a", JOBS + "leave", "UnsaidError"))
+
+    assert failed[:3] == ("a", "error", "UnsaidError: <exception str() failed>")
+    assert "in leave\n" in failed.log
+
+
+@with_workers
+@pytest.mark.parametrize("what", ["value", "report"])
+def test_what_cannot_be_sent_is_an_error_of_its_job(executor, what):
+    (failed,) = events_of(executor, Job("a", JOBS + "unpicklable", what))
+
+    assert failed[:2] == ("a", "error")
+    assert "cannot pickle '_thread.lock' object" in failed.what and "Traceback" in failed.log
 
 
 ALONE = {
@@ -143,6 +159,35 @@ def test_a_job_that_hangs_ends_at_its_limit_and_others_run(executor):
 
     assert [e[:3] for e in only(events, Failed)] == [("a", "time", "stopped after 5 s, its limit")]
     assert [e.key for e in only(events, Finished)] == ["b"]
+
+
+@pytest.mark.parametrize("sent", [b"\0", b"\0\1\0\0x", b"\xff" * 8, b"\x80\0\0\0", b"\xff" * 13])
+def test_a_job_that_hangs_within_a_message_ends_at_its_limit(sent):
+    with pool(2, Limits(2.0)) as executor:
+        events = events_of(
+            executor, Job("a", JOBS + "begin_message", sent), Job("b", JOBS + "square", 2)
+        )
+
+    assert [e[:2] for e in only(events, Failed)] == [("a", "time")]
+    assert [e.key for e in only(events, Finished)] == ["b"]
+
+
+@pytest.mark.parametrize(("code", "kind"), [(3, "poisoned"), (None, "time")])
+def test_what_a_job_has_printed_is_its_log(code, kind, capfd):
+    with pool(1, Limits(2.0)) as executor:
+        events = events_of(executor, Job("a", JOBS + "print_and_end", code))
+
+    assert [e.kind for e in only(events, Failed)] == [kind]
+    assert only(events, Failed)[0].log == "the last words\nof a child\n"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_message_that_comes_in_parts_is_one():
+    sizes = [0, 1, 100_000, 3 << 20]
+    with pool(1) as executor:
+        events = events_of(executor, *(Job(f"{n}", JOBS + "text", n) for n in sizes))
+
+    assert [len(e.value) for e in only(events, Finished)] == sizes
 
 
 def test_a_job_that_needs_too_much_memory_fails_alone(executor):
@@ -341,5 +386,5 @@ def test_a_worker_of_another_version_is_reported(monkeypatch):
 def test_workers_that_do_not_start_end_the_run():
     executor = pool(1, preload="no_such_module")
 
-    with pytest.raises(ExecutorLostError, match="exit code 1"), executor:
+    with pytest.raises(ExecutorLostError, match=r"(?s)exit code 1.*no_such_module"), executor:
         events_of(executor, Job("a", JOBS + "square", 2))

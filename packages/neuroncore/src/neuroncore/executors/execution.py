@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import time
 import traceback
@@ -51,21 +52,38 @@ def _folders() -> Iterator[Path]:
 
 def execute(job: Job, limits: Limits, report: Report, worker: str) -> Finished | Failed:
     """Run a job in this process, under its limit of memory."""
-    began, caller = time.monotonic(), KernelError("").place
+    began = time.monotonic()
     try:
         with _memory_limit(limits.num_bytes):
             value = _function(job.function)(job.payload, report)
         return Finished(job.key, value, worker, time.monotonic() - began)
-    except Interrupted:
+    except (Interrupted, TimeSpent):
         raise
-    except (Exception, SystemExit, KeyboardInterrupt) as wrong:
-        if isinstance(wrong, KernelError) and wrong.place == caller:
-            wrong.place = None  # the worker itself: not a line of the user's
-        seconds, log = time.monotonic() - began, traceback.format_exc()
-        if isinstance(wrong, MemoryError):
-            what = f"exceeds {limits.num_bytes / 2**20:,.0f} MiB"
-            return Failed(job.key, "memory", what, log, worker, seconds)
-        return Failed(job.key, "error", f"{type(wrong).__name__}: {wrong}", log, worker, seconds)
+    except BaseException as wrong:  # what a job raises is its own
+        return _failed(job, wrong, limits, worker, time.monotonic() - began)
+
+
+def execute_to_send(job: Job, limits: Limits, report: Report) -> bytes:
+    """The same, pickled for a driver; a value for which that fails is an error of the job."""
+    ended = execute(job, limits, report, "")
+    try:
+        return pickle.dumps(ended)
+    except Exception as wrong:
+        return pickle.dumps(_failed(job, wrong, limits, "", ended.seconds))
+
+
+def _failed(job: Job, wrong: BaseException, limits: Limits, worker: str, seconds: float) -> Failed:
+    if isinstance(wrong, KernelError) and wrong.place == KernelError("").place:
+        wrong.place = None  # the worker itself: not a line of the user's
+    log = "".join(traceback.format_exception(wrong))
+    if isinstance(wrong, MemoryError):
+        what = f"exceeds {limits.num_bytes / 2**20:,.0f} MiB"
+        return Failed(job.key, "memory", what, log, worker, seconds)
+    try:
+        what = str(wrong)
+    except Exception:
+        what = "<exception str() failed>"  # as in a traceback
+    return Failed(job.key, "error", f"{type(wrong).__name__}: {what}", log, worker, seconds)
 
 
 @cache
@@ -100,12 +118,16 @@ def _address_space() -> int:
     return int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
 
 
-def time_expired(job: Job, limits: Limits, worker: str) -> Failed:
+class TimeSpent(BaseException):
+    """The limit of a job in this process is reached."""
+
+
+def time_expired(job: Job, limits: Limits, worker: str, log: str = "") -> Failed:
     """A job that was stopped at its limit."""
     what = f"stopped after {limits.seconds:g} s, its limit"
-    return Failed(job.key, "time", what, "", worker, limits.seconds)
+    return Failed(job.key, "time", what, log, worker, limits.seconds)
 
 
-def poisoned(job: Job, what: str, worker: str) -> Failed:
+def poisoned(job: Job, what: str, worker: str, log: str) -> Failed:
     """A job that is not run again."""
-    return Failed(job.key, "poisoned", f"ended {LOST_LIMIT} workers: {what}", "", worker, 0.0)
+    return Failed(job.key, "poisoned", f"ended {LOST_LIMIT} workers: {what}", log, worker, 0.0)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from math import isinf
 from typing import Any, Self
 
-from neuroncore.executors.execution import execute, time_expired
+from neuroncore.executors.execution import TimeSpent, execute, time_expired
 from neuroncore.executors.protocol import (
     Failed,
     Finished,
@@ -22,10 +22,6 @@ from neuroncore.executors.protocol import (
 )
 
 WORKER = "this process"
-
-
-class _TimeSpent(BaseException):
-    """The limit of a job is reached."""
 
 
 class InProcess:
@@ -59,7 +55,7 @@ class InProcess:
         try:
             with _time_limit(self._limits.seconds):
                 return execute(job, self._limits, report, WORKER)
-        except _TimeSpent:
+        except TimeSpent:
             return time_expired(job, self._limits, WORKER)
 
     def __enter__(self) -> Self:
@@ -96,7 +92,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
         return
 
     def stop(*_: object) -> None:
-        raise _TimeSpent
+        raise TimeSpent
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)

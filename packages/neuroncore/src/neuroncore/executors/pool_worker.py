@@ -23,7 +23,7 @@ from neuroncore.confinement.process import (
     set_limit,
     set_subreaper,
 )
-from neuroncore.executors.execution import execute, release
+from neuroncore.executors.execution import execute_to_send, release
 from neuroncore.executors.protocol import Job, Limits, Reported
 from neuroncore.executors.workers import Ready
 
@@ -46,7 +46,7 @@ def main(number: str, preload: str) -> None:
         def report(value: Any, key: str = job.key) -> None:
             connection.send(Reported(key, value, ""))
 
-        connection.send(execute(job, limits, report, ""))
+        connection.send_bytes(execute_to_send(job, limits, report))
 
 
 def _received(connection: Connection) -> tuple[Job, Limits]:

@@ -9,12 +9,14 @@ import contextlib
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from neuroncore.executors.messages import MessageError, read_message
 from neuroncore.executors.protocol import ExecutorError, Job, Limits
@@ -24,6 +26,8 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """One core per worker, unless the environment has another number."""
 ENDING_S = 5.0
 """How long a process that has closed its connection may take to end."""
+READ_BYTES, LOG_BYTES = 1 << 20, 1 << 14
+"""At a time of messages; of the end of a worker's log."""
 MODULE = "neuroncore.executors.pool_worker"
 
 
@@ -43,6 +47,10 @@ class _Process(NamedTuple):
     process: subprocess.Popen[bytes]
     connection: Connection
     variables: Mapping[str, str]
+    log: IO[bytes]
+    """What its job has printed."""
+    received: bytearray
+    """The beginning of a message."""
 
 
 class _Processes:
@@ -55,24 +63,28 @@ class _Processes:
         ours, theirs = socket.socketpair()
         variables = self._free.pop(0) if self._free else {}
         environment = dict.fromkeys(THREADS, "1") | dict(os.environ) | dict(variables)
+        environment["PYTHONUNBUFFERED"] = "1"  # the log of a process that is killed is complete
         environment["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
+        log = tempfile.TemporaryFile("a+b")  # noqa: SIM115
         command = [sys.executable, "-m", MODULE, str(theirs.fileno()), self._preload]
         try:
             process = subprocess.Popen(
                 command, env=environment, pass_fds=[theirs.fileno()], start_new_session=True,
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                stdin=subprocess.PIPE, stdout=log, stderr=log,
             )  # fmt: skip
         except OSError as wrong:
             ours.close()
+            log.close()
             raise ExecutorError("a worker cannot be started", got=str(wrong)) from None
         finally:
             theirs.close()
-        return _Process(process, Connection(ours.detach()), variables)
+        return _Process(process, Connection(ours.detach()), variables, log, bytearray())
 
     def open(self, jobs: int) -> None:
         """Processes are started one by one."""
 
     def send(self, worker: _Process, job: Job, limits: Limits) -> None:
+        worker.log.truncate(0)
         with contextlib.suppress(OSError):  # a worker that is gone is heard of by `receive`
             worker.connection.send((job, limits))
 
@@ -81,8 +93,14 @@ class _Processes:
             os.kill(worker.process.pid, signal.SIGINT)
         return True
 
+    def log(self, worker: _Process) -> str:
+        size = worker.log.seek(0, os.SEEK_END)
+        worker.log.seek(max(0, size - LOG_BYTES))
+        return worker.log.read().decode(errors="replace")
+
     def stop(self, worker: _Process) -> None:
         assert worker.process.stdin is not None
+        worker.log.close()
         worker.process.stdin.close()
         worker.connection.close()
         _ending(worker.process)
@@ -97,19 +115,44 @@ class _Processes:
         by_connection = {worker.connection: worker for worker in workers}
         for connection in wait(list(by_connection), timeout_s):
             worker = by_connection[connection]  # pyrefly: ignore
-            yield worker, _message(worker)
+            for message in _messages(worker):
+                yield worker, message
 
     def close(self) -> None:
         """Processes are stopped one by one."""
 
 
-def _message(worker: _Process) -> Message:
+def _messages(worker: _Process) -> Iterator[Message]:
+    """The ones that are there, without waiting for the rest of one: its job has a limit."""
+    got = b""
+    with contextlib.suppress(OSError):
+        got = os.read(worker.connection.fileno(), READ_BYTES)
+    if not got:
+        yield Gone(_ending(worker.process))
+        return
+    worker.received.extend(got)
     try:
-        return read_message(worker.connection.recv_bytes())
+        messages = [read_message(sent) for sent in _complete(worker.received)]
     except MessageError as wrong:
-        return Gone(str(wrong))
-    except (EOFError, OSError):
-        return Gone(_ending(worker.process))
+        messages = [Gone(str(wrong))]
+    yield from messages
+
+
+def _complete(received: bytearray) -> Iterator[bytes]:
+    """Take complete messages, each behind its size as `Connection.send_bytes` has it."""
+    while len(received) >= _SHORT.size:
+        begin, (size,) = _SHORT.size, _SHORT.unpack_from(received)
+        if size == -1 and len(received) >= begin + _LONG.size:
+            (size,) = _LONG.unpack_from(received, begin)
+            begin += _LONG.size
+        if size < 0 or len(received) < begin + size:
+            return
+        sent = bytes(received[begin : begin + size])
+        del received[: begin + size]
+        yield sent
+
+
+_SHORT, _LONG = struct.Struct("!i"), struct.Struct("!Q")
 
 
 def _ending(process: subprocess.Popen[bytes]) -> str:

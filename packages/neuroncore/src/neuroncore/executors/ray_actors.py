@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import pickle
 import shutil
 import signal
 import socket
@@ -27,13 +28,11 @@ from typing import Any, NamedTuple, TextIO
 
 from neuroncore.confinement.process import end_processes_with
 from neuroncore.errors import KernelError
-from neuroncore.executors.execution import execute, release
+from neuroncore.executors.execution import execute_to_send, release
+from neuroncore.executors.messages import MessageError, read_message
 from neuroncore.executors.protocol import (
-    Event,
     ExecutorError,
     ExecutorLostError,
-    Failed,
-    Finished,
     Job,
     Limits,
     Reported,
@@ -223,6 +222,9 @@ class _Cluster:
         worker.actor.interrupt.remote()
         return True
 
+    def log(self, worker: _Actor) -> str:
+        return ""
+
     def stop(self, worker: _Actor) -> None:
         self._ray.kill(worker.actor)
 
@@ -250,10 +252,10 @@ class _Cluster:
         ray = self._ray
         try:
             is_job = isinstance(pending, ray.ObjectRefGenerator)
-            message = ray.get(next(pending) if is_job else pending)
-        except (ray.exceptions.RayError, StopIteration) as wrong:
+            message = read_message(ray.get(next(pending) if is_job else pending))
+        except (ray.exceptions.RayError, MessageError, StopIteration) as wrong:
             worker.pending.clear()
-            return Gone(_first_line(wrong))
+            return Gone(_first_line(wrong), str(wrong))
         if not isinstance(message, Reported):
             worker.pending.clear()
         return message
@@ -371,27 +373,26 @@ class RayWorker:
         if preload:
             import_module(preload)
 
-    def release(self) -> Ready:
-        return Ready(release())
+    def release(self) -> bytes:
+        return pickle.dumps(Ready(release()))
 
-    def run(self, job: Job, limits: Limits) -> Iterator[Event]:
+    def run(self, job: Job, limits: Limits) -> Iterator[bytes]:
         """Reports as they come, then the end. The job runs in a thread of its own."""
-        messages: SimpleQueue[Event] = SimpleQueue()
+        messages: SimpleQueue[bytes | None] = SimpleQueue()
 
         def report(value: Any) -> None:
-            messages.put(Reported(job.key, value, ""))
+            messages.put(pickle.dumps(Reported(job.key, value, "")))
 
-        thread = threading.Thread(
-            target=lambda: messages.put(execute(job, limits, report, "")), daemon=True
-        )
+        def run() -> None:
+            messages.put(execute_to_send(job, limits, report))
+            messages.put(None)
+
+        thread = threading.Thread(target=run, daemon=True)
         thread.start()
         assert thread.ident is not None
         self._job = thread.ident
-        while True:
-            message = messages.get()
+        while (message := messages.get()) is not None:
             yield message
-            if isinstance(message, (Finished, Failed)):
-                return
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the job's thread, at its next instruction of Python."""

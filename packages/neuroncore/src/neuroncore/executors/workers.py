@@ -43,9 +43,10 @@ class Ready(NamedTuple):
 
 
 class Gone(NamedTuple):
-    """A worker that has ended."""
+    """A worker that has ended; `log` where its fleet has no other."""
 
     what: str
+    log: str = ""
 
 
 Message = Ready | Gone | Event
@@ -64,6 +65,10 @@ class Fleet(Protocol):
 
     def interrupt(self, worker: Any) -> bool:
         """Let its job end early in good order; False where that is not possible."""
+        ...
+
+    def log(self, worker: Any) -> str:
+        """The end of what its job has printed, as far as known."""
         ...
 
     def stop(self, worker: Any) -> None:
@@ -198,9 +203,9 @@ class WorkerExecutor:
         now = time.monotonic()
         for worker in list(self._workers):
             if worker.job is not None and now >= worker.deadline:
-                job = worker.job
+                job, log = worker.job, self.fleet.log(worker.handle)
                 self._replace(worker)
-                watch(time_expired(job, self.limits, worker.name))
+                watch(time_expired(job, self.limits, worker.name, log))
 
     def _receive(self, watch: Watch, wait_s: float) -> None:
         by_handle = {id(worker.handle): worker for worker in self._workers}
@@ -215,8 +220,8 @@ class WorkerExecutor:
         match message:
             case Ready(found):
                 self._ready(worker, found)
-            case Gone(what):
-                self._gone(worker, what, watch)
+            case Gone(what, log):
+                self._gone(worker, what, log or self.fleet.log(worker.handle), watch)
             case Reported(key, value):
                 watch(Reported(key, value, worker.name))
             case Finished() | Failed():
@@ -233,11 +238,11 @@ class WorkerExecutor:
         worker.is_ready, self._not_ready = True, 0
         self.startup_s = max(self.startup_s, time.monotonic() - self._began)
 
-    def _gone(self, worker: _Worker, what: str, watch: Watch) -> None:
+    def _gone(self, worker: _Worker, what: str, log: str, watch: Watch) -> None:
         self._not_ready += not worker.is_ready
         if self._not_ready >= START_LIMIT:
             raise ExecutorLostError(f"{START_LIMIT} workers in a row have ended at their start",
-                got=what)  # fmt: skip
+                got=f"{what}\n{log}".rstrip())  # fmt: skip
         job = worker.job
         self._replace(worker)
         watch(WorkerLost(None if job is None else job.key, what, worker.name))
@@ -245,6 +250,6 @@ class WorkerExecutor:
             return
         self._lost[job.key] += 1
         if self._lost[job.key] >= LOST_LIMIT:
-            watch(poisoned(job, what, worker.name))
+            watch(poisoned(job, what, worker.name, log))
         else:
             self._queue.appendleft(job)
