@@ -307,12 +307,53 @@ def test_reasons_of_illegal_candidates_are_counted():
     assert any("aligned to a power of two" in reason for reason in funnel.reasons)
 
 
-def test_a_mistake_in_the_kernels_function_is_an_error_and_not_an_illegal_candidate():
-    def wrong(rows):
-        raise ValueError("bad table")
+def divided(rows):
+    return make(64 // rows)
 
-    with pytest.raises(SweepError, match="raises ValueError: bad table"):
-        list(candidates(wrong, {"rows": (1,)}, "sm_90", Funnel()))
+
+def looked_up(rows):
+    return make({16: 16}[rows])
+
+
+def nothing(rows=64):
+    return None
+
+
+def without_parameters():
+    return make()
+
+
+@pytest.mark.parametrize(
+    ("function", "words", "code", "messages"),
+    [
+        ("make", ["nosuch=1"], 2, ["--set does not fit the function", "'nosuch'", "rows, align"]),
+        ("without_parameters", ["rows=1"], 2, ["--set does not fit the function", "'rows'"]),
+        ("divided", [], 2, ["--set does not fit the function", "'rows'"]),
+        ("make", ["rows=x"], 1, ["the kernel for rows='x' raises TypeError"]),
+        ("divided", ["rows=16,0"], 1, ["rows=0 raises ZeroDivisionError", "test_sweep.py:"]),
+        ("looked_up", ["rows=3"], 1, ["the kernel for rows=3 raises KeyError: 3"]),
+        ("nothing", ["rows=3"], 1, ["returns no kernel for rows=3", "TileKernel"]),
+    ],
+)
+def test_a_parameter_that_the_function_cannot_take_is_named(
+    function, words, code, messages, tileiras, tmp_path, capsys
+):
+    words = [word for text in words for word in ("--set", text)]
+    store = ["--store", str(tmp_path / "s.sqlite")]
+    try:
+        found = main(["sweep", f"{__file__}:{function}", *words, *store])
+    except SystemExit as ended:
+        found = ended.code
+    shown = capsys.readouterr().err
+    assert found == code and "Traceback" not in shown
+    assert [message for message in messages if message not in shown] == []
+
+
+def test_values_of_a_parameter_that_is_set_twice_are_all_tried(tileiras, tmp_path, capsys):
+    words = ["--set", "rows=16", "--set", "rows=48", "--set", "rows=24"]  # two are illegal
+    store = ["--store", str(tmp_path / "s.sqlite")]
+    assert main(["sweep", f"{__file__}:make", *words, *store]) == 0
+    assert "3 candidates -> 2 illegal" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("kernel", metavar="FILE.py:FUNCTION",
         help="a function that returns a TileKernel, or MODULE:FUNCTION")  # fmt: skip
     add("--set", action="append", default=[], metavar="NAME=VALUE,...", type=_choices,
-        help="the values of a parameter: --set block=64,128")  # fmt: skip
+        help="the values of a parameter: --set block=64,128; given twice, all of them")  # fmt: skip
     add("--target", default="sm_90", help="architecture (default sm_90)")
     add("--store", type=Path, default=Path("sweep.sqlite"), help="results (default sweep.sqlite)")
     add("--budget", type=at_least(1), default=600, metavar="SECONDS",
@@ -48,8 +48,11 @@ def run(given: argparse.Namespace) -> int:
     make = find_function(parse_name(given.kernel))
     store = Store(given.store)
     executor = executor_of(given, "tokenplan", PRELOAD, given.store.resolve().parent)
+    space: dict[str, list[object]] = {}
+    for name, values in given.set:
+        space.setdefault(name, []).extend(values)
     found = sweep(
-        make, dict(given.set), store, executor, given.target, given.budget, given.limit,
+        make, space, store, executor, given.target, given.budget, given.limit,
         given.order, given.most,
     )  # fmt: skip
     sys.stderr.write("".join(f"tokenplan: lost {what}\n" for what in found.funnel.lost))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from itertools import product
 from math import prod
+from traceback import extract_tb
 
 from neuroncore.errors import LaunchError
 from tokenplan.tile_ir import bytecode, compiler
@@ -15,7 +17,7 @@ from tokenplan.tile_ir.description import Compute, Described, Repeat, Statement,
 from tokenplan.tile_ir.emission import emit
 from tokenplan.tile_ir.kernel_builder import TileKernel
 from tokenplan.tile_ir.orders import orders_of
-from tokenplan.tile_ir.results import Funnel, SweepError
+from tokenplan.tile_ir.results import FunctionError, Funnel, SweepError
 from tokenplan.tile_ir.verdicts import architecture, has_slow_load
 
 Parameters = Mapping[str, object]
@@ -74,7 +76,7 @@ def _hints(hints: Mapping[str, Mapping[str, int | bool]]) -> dict[str, dict[str,
 
 def candidate(make: Callable[..., TileKernel], parameters: Parameters, target: str) -> Candidate:
     """The candidate; raises LaunchError or AssertionError for an illegal choice."""
-    described = make(**parameters).described()
+    described = _made(make, parameters).described()
     orders = orders_of(described, target=target)
     module = emit(described, orders.kernel, orders.kept, target=target)
     key = canonical_key(module, target, compiler.version())
@@ -83,6 +85,38 @@ def candidate(make: Callable[..., TileKernel], parameters: Parameters, target: s
     steps = instances * _steps(described.body)
     per_step = _promise(described, architecture(target))
     return Candidate(parameters, bytecode.write(module), key, steps, steps * per_step, slow)
+
+
+def _made(make: Callable[..., TileKernel], parameters: Parameters) -> TileKernel:
+    """The kernel of one choice; FunctionError names the choice and the line that fails."""
+    shown = ", ".join(f"{name}={value!r}" for name, value in parameters.items()) or "no parameters"
+    try:
+        kernel = make(**parameters)
+    except (LaunchError, AssertionError):
+        raise
+    except Exception as wrong:
+        at = extract_tb(wrong.__traceback__)[-1]
+        raise FunctionError(
+            f"the kernel for {shown} raises {type(wrong).__name__}: {wrong}",
+            got=f"{at.filename}:{at.lineno}: {at.line}",
+        ) from wrong
+    if not isinstance(kernel, TileKernel):
+        raise FunctionError(
+            f"the function returns no kernel for {shown}", expected="TileKernel",
+            got=type(kernel).__name__,
+        )  # fmt: skip
+    return kernel
+
+
+def _check_names(make: Callable[..., TileKernel], names: Iterable[str]) -> None:
+    found = signature(make)
+    try:
+        found.bind(**dict.fromkeys(names))
+    except TypeError as wrong:
+        raise SweepError(
+            f"--set does not fit the function: {wrong}",
+            expected=", ".join(found.parameters) or None,
+        ) from None
 
 
 def _promise(described: Described, number: int) -> float:
@@ -109,18 +143,17 @@ def candidates(
     funnel: Funnel,
 ) -> Iterator[Candidate]:
     """Every legal choice of the space, in its order."""
+    _check_names(make, space)
     for values in product(*space.values()):
         funnel.candidates += 1
         parameters = dict(zip(space, values, strict=True))
         try:
             yield candidate(make, parameters, target)
-        except compiler.CompilerError:
+        except (compiler.CompilerError, FunctionError):
             raise
         except (LaunchError, AssertionError) as wrong:
             funnel.illegal += 1
             funnel.note("illegal", wrong)
-        except ValueError as wrong:
-            raise SweepError(f"the kernel for {parameters} raises ValueError: {wrong}") from wrong
 
 
 ORDERINGS: dict[str, Callable[[list[Candidate]], list[Candidate]]] = {

@@ -24,6 +24,14 @@ class SweepError(LaunchError):
     """The space or the store of a sweep cannot be used."""
 
 
+class FunctionError(LaunchError):
+    """The function of the kernel fails for a choice of parameters."""
+
+    def __init__(self, what: str, *, expected: str | None = None, got: str | None = None) -> None:
+        super().__init__(what, expected=expected, got=got)
+        self.place = None
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The outcome of a compilation, or why it failed."""
