@@ -177,13 +177,21 @@ def test_data_that_moves_without_an_instruction_is_rejected_with_its_line(kernel
         estimate(old_kernels.lower_triangle, np.ones((128, 128), np.float32))
 
 
-@pytest.mark.parametrize("ask", [estimate, program_of])
 @pytest.mark.parametrize("given", [X, ((300, 64), "float32")], ids=["array", "spec"])
-def test_an_edge_between_instructions_is_rejected_with_its_line(kernels, ask, given):
+def test_an_edge_between_instructions_has_a_time_and_no_program(kernels, given):
+    assert estimate(kernels.waits, given).total_ns > 0
     with pytest.raises(
         UnsupportedError, match=r"time_kernels\.py:\d+.*depends_on or with_schedule, which no prog"
     ):
-        ask(kernels.waits, given)
+        program_of(kernels.waits, given)
+
+
+def test_a_loop_that_the_device_bounds_has_the_time_of_its_values_and_no_program(kernels):
+    times = [estimate(kernels.counted, np.full((1, 1), n, np.int32)).total_ns for n in (2, 4)]
+
+    assert times[0] < times[1]
+    with pytest.raises(UnsupportedError, match=r"time_kernels\.py:\d+.*which no program says"):
+        program_of(kernels.counted, np.full((1, 1), 2, np.int32))
 
 
 def test_a_program_over_capacity_says_who_holds_what_and_has_a_time(kernels):

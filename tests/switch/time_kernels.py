@@ -78,6 +78,17 @@ def waits(x):
 
 
 @nki.jit
+def counted(n):
+    """As many copies as a register says that is loaded from the parameter."""
+    out = nl.ndarray(n.shape, dtype=n.dtype, buffer=nl.shared_hbm)
+    count = nisa.register_alloc()
+    nisa.register_load(count, n)
+    for _ in nl.dynamic_range(0, count):
+        nisa.dma_copy(dst=out, src=n)
+    return out
+
+
+@nki.jit
 def left_half(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     nisa.dma_copy(dst=out[:, 0:32], src=x[:, 0:32])

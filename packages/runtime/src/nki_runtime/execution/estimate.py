@@ -89,16 +89,19 @@ def program_of(
             raise UnsupportedError(
                 f"a program of {kernel.lnc} cores", hint="take the kernel without [lnc]: one core"
             )
-        [(program, options)] = _recorded(kernel, arrays_or_specs, target, kwargs)
+        [(program, options)] = _recorded(kernel, arrays_or_specs, target, kwargs, for_time=False)
         check(program, options, content=False)  # its values are not known
         return program
 
 
 def _recorded(
     kernel: Any, arrays_or_specs: tuple[Any, ...], target: str | None, kwargs: dict[str, Any],
-    cores: int = 1,
+    cores: int = 1, for_time: bool = True,
 ) -> list[tuple[Program, Options | None]]:  # fmt: skip
-    """By core, the program of the kernel, not checked yet, and the options that it ran under."""
+    """By core, the program of the kernel, not checked yet, and the options that it ran under.
+
+    for_time: it may be that of this run alone.
+    """
     expect_kernel(
         kernel,
         "not a kernel",
@@ -123,6 +126,9 @@ def _recorded(
                 hint="pass arrays: they decide what the kernel does",
             ) from None
         recorders = _record(kernel, run, specs.copied(given), cores, needs_values=True)
+    for recorder in recorders:
+        if recorder.timed_alone is not None and not for_time:
+            raise recorder.timed_alone
     programs = [recorder.program() for recorder in recorders]
     for program in programs:
         reject_shared_memory(program, named)

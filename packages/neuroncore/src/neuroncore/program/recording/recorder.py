@@ -47,14 +47,14 @@ class Recorder(Watcher):
     """
 
     def __init__(
-        self,
-        kernel: Callable[..., Any] | None = None,
-        for_time: bool = False,
+        self, kernel: Callable[..., Any] | None = None, for_time: bool = False,
         needs_values: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.for_time = for_time
         self.needs_values = needs_values
+        self.timed_alone: UnsupportedError | None = None
+        """Why the program has the time of this run, and is not what the kernel does in all runs."""
         self._unsupported: UnsupportedError | None = None
         self.core: Core | None = None
         self._version: tuple[int, int] | None = None
@@ -126,10 +126,10 @@ class Recorder(Watcher):
         self._registers.add(id(cell.storage))
 
     def number_read(self, cell: View) -> None:
-        if self.for_time:
-            return  # the time is that of the values that the kernel runs on
+        if self.timed_alone is not None:
+            return
         self._reject(
-            "a number that the device computes is used as one of the kernel", find_place(),
+            "a number that the device computes is used as one of the kernel", find_place(), True,
             expected="compile-time ints; a loaded scalar as scalar_offset or in scalar_store",
             got=repr(cell), hint="compute with tensors; give the loop a known bound",
         )  # fmt: skip
@@ -205,9 +205,9 @@ class Recorder(Watcher):
     def _reject_unsupported_event(self, event: Event) -> None:
         """A program holds for any content of its tensors, and has no indices of free elements."""
         call = event.call
-        if call.record.name == "register_load" and not self.for_time:
+        if call.record.name == "register_load":
             self._reject(
-                "a register is loaded from a tensor, which no program says", event.place,
+                "a register is loaded from a tensor, which no program says", event.place, True,
                 expected="registers that hold compile-time ints, or none",
                 hint="scalar_offset also takes a (1, 1) tensor; write a loop with a known bound",
             )  # fmt: skip
@@ -219,9 +219,12 @@ class Recorder(Watcher):
                 "program and its time leave the access out",
             )  # fmt: skip
 
-    def _reject(self, what: str, place: Place | None, **more: Any) -> None:
-        if self._unsupported is None:
-            self._unsupported = UnsupportedError(what, place=place, **more)
+    def _reject(self, what: str, place: Place | None, has_time: bool = False, **more: Any) -> None:
+        reason = UnsupportedError(what, place=place, **more)
+        if has_time and self.for_time:
+            self.timed_alone = self.timed_alone or reason
+            return
+        self._unsupported = self._unsupported or reason
         if not self.needs_values:
             raise self._unsupported  # what follows may need values, and nothing comes of it
 
@@ -291,9 +294,9 @@ class Recorder(Watcher):
             )
 
     def told(self, consumer: Place | None, producers: Sequence[Place | None]) -> None:
-        if producers and not self.for_time:
+        if producers:
             self._reject(
-                "an edge of depends_on or with_schedule, which no program says", consumer,
+                "an edge of depends_on or with_schedule, which no program says", consumer, True,
                 got=f"it waits for {', '.join(map(str, producers))}",
                 hint="checks and estimates know the kernel; for a program or a plan leave it out",
             )  # fmt: skip
@@ -305,11 +308,10 @@ class Recorder(Watcher):
         self._needs_both_cores("cores wait for each other", f"nisa.core_barrier of {data!r}")
 
     def _needs_both_cores(self, what: str, got: str) -> None:
-        if self._unsupported is None:
-            self._unsupported = UnsupportedError(
-                f"{what}, and a program is what one core does", got=got,
-                hint="capture or estimate the kernel on one core",
-            )  # fmt: skip
+        self._unsupported = self._unsupported or UnsupportedError(
+            f"{what}, and a program is what one core does", got=got,
+            hint="capture or estimate the kernel on one core",
+        )  # fmt: skip
 
     def returned(self, value: Any) -> None:
         if not self._returned:
@@ -321,11 +323,9 @@ class Recorder(Watcher):
         is_whole = view.shape == tensor.layout.shape and view.spec.dtype is tensor.layout.dtype
         if not (is_whole or self.for_time):
             raise UnsupportedError(
-                "the kernel returns a part of a tensor",
-                expected="whole tensors",
-                got=repr(view),
+                "the kernel returns a part of a tensor", expected="whole tensors", got=repr(view),
                 hint="copy the part into a tensor of its own",
-            )
+            )  # fmt: skip
         return tensor
 
     # -- as nodes ---------------------------------------------------------------------------------
@@ -351,8 +351,7 @@ class Recorder(Watcher):
         tensors = self._columns.tensors
         made = ((buffer.name, tensors[number]) for number, buffer in forms.buffers.items())
         names = {
-            name: named(t.touched_at) or t.given_name or named(t.made_at) or "tile"
-            for name, t in made
+            n: named(t.touched_at) or t.given_name or named(t.made_at) or "tile" for n, t in made
         }
         return named_like_source(program, names)
 
@@ -395,6 +394,5 @@ def _holds_zeros(dst: View, written: np.ndarray | bool, place: Place | None) -> 
     raise UnsupportedError(
         "a matmul is added to PSUM content that is not zero and no matmul has written",
         hint="add the product to it with an instruction of the vector engine",
-        instruction="nc_matmul",
-        place=place,
-    )
+        instruction="nc_matmul", place=place,
+    )  # fmt: skip
