@@ -43,7 +43,8 @@ def of_the_gallery() -> Iterator[tuple[str, Callable[[], Timeline]]]:
             specs = [as_spec(spec) for spec, _ in example.arguments.values()]
             with nki_runtime.use(nki="0.7"):
                 kernel = getattr(load(FOLDER / example.kernel), example.name)
-                return nki_runtime.estimate(kernel, *normal_inputs(specs, seed=0))
+                arrays = [*normal_inputs(specs, seed=0), *example.constants()]
+                return nki_runtime.estimate(kernel, *arrays)
 
         yield f"gallery/{example.name}", estimated
 

@@ -70,7 +70,8 @@ def test_a_kernel_of_the_gallery_computes_the_same(example, tmp_path):
     specs = [as_spec(spec) for spec, _ in example.arguments.values()]
     example.generate(older := tmp_path / example.kernel, "--nki", "0.6")
 
-    assert_same(older, example.name, normal_inputs(specs, seed=0), tmp_path)
+    inputs = [*normal_inputs(specs, seed=0), *example.constants()]
+    assert_same(older, example.name, inputs, tmp_path)
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -37,6 +37,7 @@ class Tracer(LaunchRecorder):
             return True
         with naming_output("--trace", self.file):
             write_whole(self.file, lambda temporary: self.write_trace(timelines, temporary))
+        sys.stdout.flush()  # a pipe has both in the order that a terminal has
         sys.stderr.write(f"nki-run: --trace wrote {self.file} ({_said(timelines, self.file)})\n")
         return bool(self.left_out)
 
