@@ -11,7 +11,8 @@ from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.test_sweep import make
 
 from neuroncore.layout import Layout
-from tokenplan.tile_ir import DescriptionError, Order, TileKernel, compiler, orders_of
+from tokenplan.cli.main import main
+from tokenplan.tile_ir import DescriptionError, Order, TileKernel, compiler, emit, orders_of
 from tokenplan.tile_ir.candidates import candidate
 from tokenplan.tile_ir.results import Result, Store, SweepError
 from tokenplan.tile_ir.sweep import sweep
@@ -131,3 +132,20 @@ def test_a_grid_does_not_hide_an_index_that_may_wrap():
         kernel.store(a, (2 * k + 1, 0), kernel.load(a, (2 * k, 0), (64, 64)))
 
     assert "W3" in codes(orders_of(kernel.described()))
+
+
+@pytest.mark.parametrize(
+    "words", [["explain", "k.tileirbc", "--compile"], ["sweep", "k.py:make", "--target"]]
+)
+def test_an_unknown_architecture_is_a_usage_error(words, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "sm_42"])
+    assert "'sm_42' is none of sm_80" in capsys.readouterr().err
+
+
+def test_a_description_has_no_orders_or_bytecode_for_an_unknown_architecture():
+    found = orders_of(kernels.recurrence().described())
+    with pytest.raises(DescriptionError, match="unknown architecture 'foo'"):
+        orders_of(found.described, target="foo")
+    with pytest.raises(DescriptionError, match="unknown architecture 'sm_foo'"):
+        emit(found.described, found.kernel, found.kept, target="sm_foo")

@@ -122,7 +122,15 @@ def test_foreign_bytecode_is_a_usage_error(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     "words",
-    [["--join", "a,b"], ["--schedule"], ["--output-format", "json"], ["--claim", "k=parallel"]],
+    [
+        ["--join", "a,b"],
+        ["--schedule"],
+        ["--output-format", "json"],
+        ["--claim", "k=parallel"],
+        ["--target", "trn3"],
+        ["--nki", "99"],
+        ["--verbose"],
+    ],
 )
 def test_an_option_without_effect_on_bytecode_is_a_usage_error(tmp_path, capsys, words):
     with pytest.raises(SystemExit, match="2"):

@@ -365,6 +365,13 @@ def test_arrays_that_tokens_order_through_others_may_share_bytes(in_loop):
     assert "0 orders to keep" in text
 
 
+@pytest.mark.parametrize("may_alias", [[], [("p0", "p1")]])
+def test_parameters_are_not_distinct_from_themselves_or_against_may_alias(may_alias):
+    distinct = [("p1", "p0")] if may_alias else [("p0", "p0")]
+    with pytest.raises(BytecodeError, match=r"--distinct p.,p0: "):
+        explain_bytecode(between_arrays(), may_alias, distinct=distinct)
+
+
 def test_a_memory_order_between_two_arrays_is_not_an_alias():
     text = explained(between_arrays(second_is_fence=True), num_bytes=(2**30,) * 2)
     assert "1 orders to keep" in text and "may share bytes" not in text

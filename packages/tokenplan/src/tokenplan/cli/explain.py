@@ -33,6 +33,7 @@ from tokenplan.neuroncore import AsyncPlan
 from tokenplan.report import dot, explained, orders, plan_file
 from tokenplan.rules import BUDGET
 from tokenplan.tile_ir import explain_bytecode, is_bytecode
+from tokenplan.tile_ir.verdicts import ARCHITECTURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_report(parser)
     add("--rewrite", type=Path, metavar="FILE",
         help="Tile IR bytecode: write it with the tokens that it needs")  # fmt: skip
-    add("--compile", default="", metavar="ARCH",
+    add("--compile", default="", choices=ARCHITECTURES, metavar="ARCH",
         help="Tile IR bytecode: count the barriers of both for sm_90 or another one, and "
         "list the compiler's remarks on each access")  # fmt: skip
     add("--verbose", action="store_true", help="every order that was removed, one by one")
@@ -165,7 +166,8 @@ def _bytecode(given: argparse.Namespace) -> int:
     return 0
 
 
-_OF_PROGRAMS = {"spec": [], "claim": [], "join": [], "schedule": False, "report": None,
+_OF_PROGRAMS = {"spec": [], "nki": DEFAULT_VERSION, "target": "trn2", "verbose": False,
+                "claim": [], "join": [], "schedule": False, "report": None,
                 "output_format": "text"}  # fmt: skip
 _OF_BYTECODE = {"rewrite": None, "compile": "", "distinct": []}
 """Options of one kind of kernel alone, with their defaults."""

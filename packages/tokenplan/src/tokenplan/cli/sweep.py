@@ -18,6 +18,7 @@ from tokenplan.tile_ir import compiler
 from tokenplan.tile_ir.candidates import ORDERINGS
 from tokenplan.tile_ir.results import Store
 from tokenplan.tile_ir.sweep import PRELOAD, Sweep, sweep
+from tokenplan.tile_ir.verdicts import ARCHITECTURES
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a function that returns a TileKernel, or MODULE:FUNCTION")  # fmt: skip
     add("--set", action="append", default=[], metavar="NAME=VALUE,...", type=_choices,
         help="the values of a parameter: --set block=64,128; given twice, all of them")  # fmt: skip
-    add("--target", default="sm_90", help="architecture (default sm_90)")
+    add("--target", default="sm_90", choices=ARCHITECTURES, metavar="ARCH",
+        help="architecture (default sm_90)")  # fmt: skip
     add("--store", type=Path, default=Path("sweep.sqlite"), help="results (default sweep.sqlite)")
     add("--budget", type=at_least(1), default=600, metavar="SECONDS",
         help="after which nothing new is compiled (default 600)")  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, count, product
 from pathlib import Path
@@ -66,6 +66,7 @@ def explain(
     for function in module.functions:
         verify(function)
         found = function_model(function)
+        _check_distinct(found, distinct, {*map(frozenset, may_alias)})
         own = _ordered_parameters(found, distinct)
         pairs = (*may_alias, *own)
         orders = orders_of_kernel(found.kernel, found.grid, pairs, budget, found.may_be_empty)
@@ -82,6 +83,20 @@ def explain(
     return "\n".join(lines).rstrip() + "\n", bytecode.write(changed)
 
 
+def _check_distinct(
+    found: FunctionModel, distinct: Sequence[tuple[str, str]], may_alias: Set[frozenset[str]]
+) -> None:
+    if unknown := {*chain(*distinct)} - found.kernel.buffers.keys():
+        raise BytecodeError(
+            f"{found.function.name} has no pointer {min(unknown)}",
+            expected=", ".join(found.kernel.buffers),
+        )
+    for a, b in distinct:
+        if a == b or frozenset((a, b)) in may_alias:
+            why = "one parameter" if a == b else "which --may-alias says may share bytes"
+            raise BytecodeError(f"--distinct {a},{b}: {why}", expected="two that share no byte")
+
+
 def _ordered_parameters(
     found: FunctionModel, distinct: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
@@ -90,11 +105,6 @@ def _ordered_parameters(
 
     Front ends order arrays that may share bytes; that they may is not in the bytecode itself.
     """
-    if unknown := {*chain(*distinct)} - found.kernel.buffers.keys():
-        raise BytecodeError(
-            f"{found.function.name} has no pointer {min(unknown)}",
-            expected=", ".join(found.kernel.buffers),
-        )
     ops = {op.id: op for op in found.kernel.ops()}
     after: dict[str, set[str]] = {name: set() for name in ops}
     for order in found.tokens:

@@ -17,6 +17,7 @@ from tokenplan.tile_ir.description import Compute, Described, Repeat, Statement,
 from tokenplan.tile_ir.function_model import FunctionModel
 from tokenplan.tile_ir.model import Order
 from tokenplan.tile_ir.token_tracing import ACCESSES
+from tokenplan.tile_ir.verdicts import architecture
 from tokenplan.tile_ir.views import Views
 
 FURTHEST = 8
@@ -141,6 +142,7 @@ def emit(
     target: str = "sm_90",
 ) -> Module:
     """The module of one kernel; `target` is the architecture that its hints are for."""
+    architecture(target)
     body = BodyBuilder(is_numbered=True)
     emitter = _Emitter(described, target, Views(body, described.ranges()))
     parameters = body.values([tile(pointer(array.dtype)) for array in described.arrays])

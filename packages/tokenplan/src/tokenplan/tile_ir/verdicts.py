@@ -8,13 +8,15 @@ from math import gcd, prod
 
 from neuroncore.layout import TileView, ViewDim
 from tokenplan.graph.diagnostics import Diagnostic
-from tokenplan.tile_ir.description import Compute, Described, Transfer, walk
+from tokenplan.tile_ir.description import Compute, Described, DescriptionError, Transfer, walk
 from tokenplan.tile_ir.views import view_of
 
 ALIGNMENT = 16
 """Bytes to which TMA aligns addresses, strides and rows."""
 LEAST_PADDED = 4096
 """Elements of a tile from which tileiras 13.5 pads in software with TMA, as its remarks show."""
+ARCHITECTURES = tuple(f"sm_{n}" for n in (80, 86, 87, 88, 89, 90, 100, 103, 107, 110, 120, 121))
+"""That tileiras 13.5 compiles for, as its help lists them."""
 FIRST_TARGET = 90
 """sm_90 is the first architecture with TMA."""
 
@@ -39,6 +41,7 @@ def verdicts(described: Described, target: str = "sm_90") -> Iterator[AccessVerd
     TMA being possible does not mean that it is used: the compiler takes it where it is profitable,
     which are above all loads that feed a matrix multiplication.
     """
+    architecture(target)
     for made in described.transfers():
         view = view_of(made)
         rules = ((_RULES[reason], reason) for reason in _RULES)
@@ -77,8 +80,12 @@ def _where(made: Transfer) -> str:
 
 
 def architecture(target: str) -> int:
-    """The number of sm_90 and so on."""
-    return int("".join(filter(str.isdigit, target)) or 0)
+    """The number of sm_90 and so on; DescriptionError for one that tileiras does not have."""
+    if target not in ARCHITECTURES:
+        raise DescriptionError(
+            f"unknown architecture {target!r}", expected=", ".join(ARCHITECTURES)
+        )
+    return int(target.removeprefix("sm_"))
 
 
 Rule = Callable[[Transfer, TileView, str], bool]
