@@ -164,3 +164,38 @@ def test_a_reader_that_has_seen_enough_is_no_error():
 def test_a_code_has_a_page(capsys):
     assert main(["explain-code", "W2"]) == 0
     assert capsys.readouterr().out.startswith("W2: distinct tensors assumed")
+
+
+DESCRIBED = """
+from tokenplan.tile_ir import TileKernel
+
+def shifted(by=1):
+    kernel = TileKernel("shifted")
+    a = kernel.array("a", (1024, 64))
+    with kernel.loop("k", 8) as k:
+        x = kernel.load(a, (k, 0), (64, 64))
+        kernel.store(a, (k + by, 0), x)
+    return kernel
+"""
+
+
+def test_a_described_tile_kernel_has_its_tokens(tmp_path, capsys):
+    file = tmp_path / "kernels.py"
+    file.write_text(DESCRIBED)
+
+    assert main(["explain", f"{file}:shifted"]) == 0
+    shown = capsys.readouterr().out
+    assert "shifted on tile_ir: 2 operations, 1 loop" in shown and "partition_view" in shown
+    assert "1 tokens in its bytecode\n  store -> load  1 iteration of k later\n" in shown
+    assert main(["explain", f"{file}:shifted", "--spec", "by=0"]) == 0
+    shown = capsys.readouterr().out
+    assert "1 tokens in its bytecode\n  load -> store  in the same iteration\n" in shown
+
+
+def test_options_of_nki_kernels_are_mistakes_for_a_described_tile_kernel(tmp_path, capsys):
+    file = tmp_path / "kernels.py"
+    file.write_text(DESCRIBED)
+    with pytest.raises(SystemExit, match="2"):
+        main(["explain", f"{file}:shifted", "--schedule", "--may-alias", "a,b"])
+    message = "--schedule, --may-alias: not supported for a Tile IR description"
+    assert message in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Run by nki-run in a process of its own: writes the program of a kernel on specs to a folder as
-`program`, in JSON, or what is wrong with the names and specs as `mistake`.
+`program`, in JSON, or what is wrong with the names and specs as `mistake`. For a function that
+describes a Tile IR kernel, its arguments as `described`.
 
 Its arguments: the folder, the kernel as FILE.py:FUNCTION, a spec per argument.
 """
@@ -31,8 +32,17 @@ def main() -> None:
         wrong.place = None
         (Path(folder) / "mistake").write_text(str(wrong), "utf-8")
         return
-    text = program_to_json(program_of(kernel, *arguments, **named))
-    (Path(folder) / "program").write_text(text, "utf-8")
+    program = program_of(kernel, *arguments, **named)
+    if not program.body and _is_description(kernel, arguments, named):
+        (Path(folder) / "described").write_text(repr((arguments, named)), "utf-8")
+        return
+    (Path(folder) / "program").write_text(program_to_json(program), "utf-8")
+
+
+def _is_description(kernel: Any, arguments: list[Any], named: dict[str, Any]) -> bool:
+    """Whether the function, which has no NKI instruction, returns a Tile IR kernel."""
+    described = sys.modules.get("tokenplan.tile_ir")
+    return described is not None and isinstance(kernel(*arguments, **named), described.TileKernel)
 
 
 def _arguments(specs: list[str]) -> tuple[list[Any], dict[str, Any]]:

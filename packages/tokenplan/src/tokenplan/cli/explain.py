@@ -32,7 +32,8 @@ from tokenplan.graph.token_graph import Claim, Join, Parallel, Pipeline, TokenGr
 from tokenplan.neuroncore import AsyncPlan
 from tokenplan.report import dot, explained, orders, plan_file
 from tokenplan.rules import BUDGET
-from tokenplan.tile_ir import explain_bytecode, is_bytecode
+from tokenplan.tile_ir import TileKernel, explain_bytecode, is_bytecode, orders_of
+from tokenplan.tile_ir.bytecode_report import listed
 from tokenplan.tile_ir.verdicts import ARCHITECTURES
 
 
@@ -78,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("kernel", metavar="KERNEL",
         help="FILE.py:FUNCTION, MODULE:FUNCTION, the file of a program text, or of Tile IR "
-        "bytecode")  # fmt: skip
+        "bytecode; the function is an NKI kernel, or returns a TileKernel")  # fmt: skip
     add_specs(
         parser, "an argument of the kernel, by name or in order: x=f32[1024,64]; or NAME=VALUE"
     )
@@ -119,7 +120,7 @@ def run(given: argparse.Namespace) -> int:
     """Writes the explanation; 1 where a claim is false."""
     if is_bytecode(Path(given.kernel)):
         return _bytecode(given)
-    _reject(given, _OF_BYTECODE, "an NKI kernel")
+    _reject(given, _OF_BYTECODE, "a function or a program text")
     try:
         target = resolve_target(given.target).name
     except LaunchError as unknown:
@@ -127,15 +128,14 @@ def run(given: argparse.Namespace) -> int:
     claims = tuple(_claims(given))
     wanted = Wanted(given.kernel, given.spec, given.nki, target)
     program = wanted.program()
+    if isinstance(program, TileKernel):
+        return _described(given, program)
     graph = analyse(
         program, claims, given.budget, verified=wanted.is_function, may_alias=given.may_alias
     )
     plan = neuroncore.schedule(graph, program) if given.schedule else None
     text = FORMATS[given.output_format](Explained(program, graph, given.verbose, plan))
-    if given.output is None:
-        sys.stdout.write(text)
-    else:
-        write_output("tokenplan", "-o", given.output, text)
+    _write(given, text)
     write_report("tokenplan", given.report, _results, program, graph)
     return int(any(found.is_error for found in graph.diagnostics))
 
@@ -144,6 +144,24 @@ def _results(program: Program, graph: TokenGraph) -> dict[str, Any]:
     """The contents of --report."""
     timelines = [estimate(program, mode="as_written", verified=True)]
     return {"timelines": timelines, "orders": orders(graph)}
+
+
+def _write(given: argparse.Namespace, text: str) -> None:
+    if given.output is None:
+        sys.stdout.write(text)
+    else:
+        write_output("tokenplan", "-o", given.output, text)
+
+
+def _described(given: argparse.Namespace, kernel: TileKernel) -> int:
+    """The orders of a described Tile IR kernel, and its tokens."""
+    shared = ("spec", "verbose")
+    options = {name: default for name, default in _OF_PROGRAMS.items() if name not in shared}
+    _reject(given, {**options, "may_alias": []}, "a Tile IR description")
+    found = orders_of(kernel.described(), given.budget)
+    tokens = "\n".join(listed("tokens in its bytecode", found.kept))
+    _write(given, f"{explained(found.graph, given.verbose)}\n{tokens}\n")
+    return int(any(entry.is_error for entry in found.graph.diagnostics))
 
 
 def _bytecode(given: argparse.Namespace) -> int:
@@ -159,10 +177,7 @@ def _bytecode(given: argparse.Namespace) -> int:
     if given.rewrite is not None:
         with naming_output("--rewrite", given.rewrite):
             write_whole(given.rewrite, lambda aside: aside.write_bytes(new))
-    if given.output is None:
-        sys.stdout.write(text)
-    else:
-        write_output("tokenplan", "-o", given.output, text)
+    _write(given, text)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import subprocess
@@ -10,11 +11,13 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
-from neuroncore.commands.function import parse_name
+from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, parse_program
 from neuroncore.program.parsing.transport import program_from_json
+from tokenplan.tile_ir import TileKernel
 
 _NEEDED = ("nki_runtime", "nki_beta2")
 _DRIVER = Path(__file__).with_name("_record.py")
@@ -74,8 +77,11 @@ class Wanted:
         path = Path(self.name)
         return not path.is_file() or path.suffix == ".py"
 
-    def program(self) -> Program:
-        """The program; raises UsageError, NoFunctionError, KernelRunError or ProgramTextError."""
+    def program(self) -> Program | TileKernel:
+        """The program, or what a function describes.
+
+        Raises UsageError, NoFunctionError, KernelRunError or ProgramTextError.
+        """
         if not self.is_function:
             if self.specs:
                 raise UsageError("a program text says its shapes itself", hint="leave out --spec")
@@ -83,7 +89,7 @@ class Wanted:
         parse_name(self.name, "FILE.py:FUNCTION, MODULE:FUNCTION or the file of a program text")
         return self._recorded()
 
-    def _recorded(self) -> Program:
+    def _recorded(self) -> Program | TileKernel:
         missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
         if missing:
             raise UsageError(
@@ -91,7 +97,9 @@ class Wanted:
                 hint="pip install 'tokenplan[run]'",
             )
         with tempfile.TemporaryDirectory(prefix="tokenplan-") as folder:
-            program, mistake = Path(folder) / "program", Path(folder) / "mistake"
+            program, mistake, described = (
+                Path(folder) / name for name in ("program", "mistake", "described")
+            )
             language = "beta1" if self.nki.startswith("0.1") else "beta2"
             options = ("--backend", language, "--nki", self.nki, "--target", self.target)
             named = (str(_DRIVER), folder, self.name, *self.specs)
@@ -99,6 +107,9 @@ class Wanted:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if mistake.is_file():
                 raise UsageError(mistake.read_text("utf-8", "replace"))
+            if described.is_file():
+                arguments, named = ast.literal_eval(described.read_text("utf-8"))
+                return cast(TileKernel, find_function(parse_name(self.name))(*arguments, **named))
             if done.returncode or not program.is_file():
                 raise KernelRunError(done.stdout + done.stderr)
             return program_from_json(program.read_text("utf-8", "replace"))

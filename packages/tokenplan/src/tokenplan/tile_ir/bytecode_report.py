@@ -137,8 +137,8 @@ def _function(found: FunctionModel, orders: Orders) -> Iterator[str]:
         where = f"  # {op.place.file}:{op.place.line}" if op.place else ""
         verb = "reads" if op.accesses[0].mode is Mode.read else "writes"
         yield f"  {op.id} {verb} {' or '.join(access.buffer for access in op.accesses)}{where}"
-    yield from _listed("orders to keep", orders.kept)
-    yield from _listed("tokens that it has", found.tokens)
+    yield from listed("orders to keep", orders.kept)
+    yield from listed("tokens that it has", found.tokens)
     needless = [order for order in found.tokens if not _is_needed(order, orders.needed)]
     yield f"{len(needless)} of its tokens are not needed"
     for order in needless:
@@ -147,7 +147,8 @@ def _function(found: FunctionModel, orders: Orders) -> Iterator[str]:
         yield f"assumed: {text}"
 
 
-def _listed(title: str, orders: Sequence[Order]) -> Iterator[str]:
+def listed(title: str, orders: Sequence[Order]) -> Iterator[str]:
+    """Their number, then one line for each."""
     yield f"{len(orders)} {title}"
     for order in orders:
         yield f"  {_arrow(order)}"
