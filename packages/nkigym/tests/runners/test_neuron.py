@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from packages.nkigym.tests import tuning_kernels
 
+from neuroncore.commands.files import OutputError
 from nkigym.baseline import baseline_kernel
 from nkigym.runners import Interpreter, Neuron, NeuronError, Timeline, case_of, cores
 from nkigym.runners.protocol import wrong_output
@@ -126,6 +127,37 @@ def test_the_log_of_the_compiler_is_in_the_result(runner, monkeypatch):
     (found,) = measured(runner, TWO)
 
     assert "NCC_EVRF066: not today" in found.log
+
+
+@pytest.mark.parametrize("fault", ["compiler crashes", "compiler hangs"])
+def test_the_log_of_a_compiler_that_does_not_end_by_itself_is_in_the_result(
+    fault, runner, monkeypatch
+):
+    monkeypatch.setenv("FAKE_NEURON", fault)
+    runner.compile_limit_s = 3
+
+    (found,) = measured(runner, TWO)
+
+    assert found.status != "ok" and "compiling kernel for trn2" in found.log
+
+
+@pytest.mark.parametrize("name", ["file.neff", "versions.json"])
+def test_an_artefact_without_content_is_compiled_again(name, runner):
+    measured(runner, TWO)
+    (folder,) = runner.artefacts.iterdir()
+    (folder / name).write_text("")
+
+    (found,) = measured(runner, TWO)
+
+    assert found.status == "ok" and not found.is_cached
+    assert (folder / name).read_text()
+
+
+def test_artefacts_that_are_a_file_are_rejected(vendor, devices, tmp_path):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(OutputError, match=r"--artefacts .*file"):
+        Neuron("trn2", tmp_path / "file", devices=devices)
 
 
 @pytest.mark.parametrize("fault", ["compiler hangs", "runtime hangs"])

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroncore.commands.files import naming_output
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import KernelError
 from neuroncore.executors import Event, Failed, Finished, Job, Limits, Report, pool
@@ -37,7 +38,7 @@ from nkigym.runners.protocol import Case, Measurement, with_values
 PACKAGES = ("nki", "neuronx-cc", "nkipy")
 """Distributions that compile and run; their versions are part of an artefact's key."""
 CORES_PER_DEVICE = {"trn1": 2, "inf2": 2, "trn2": 8, "trn3": 8}
-NEFF = "file.neff"
+NEFF, LOG = "file.neff", "log.txt"
 LOG_LINES = 40
 """Of a compiler's log that a failure carries."""
 
@@ -118,7 +119,8 @@ class Neuron:
         self._cores = cores(self.target, self.devices)
         if not self._cores:
             raise NeuronError(f"{self.devices} has no device files", expected="neuron0, neuron1, …")
-        self.artefacts.mkdir(parents=True, exist_ok=True)
+        with naming_output("--artefacts", self.artefacts):
+            self.artefacts.mkdir(parents=True, exist_ok=True)
 
     def measure(self, cases: Sequence[Case], watch: Callable[[Measurement], None]) -> None:
         """Compile the best predictions first; run each on a core as soon as it is compiled."""
@@ -182,10 +184,11 @@ class _Run(Run):
         except KernelError as wrong:  # what the installed version cannot express
             self._report(Measurement(key, "error", str(wrong)))
             return
-        if (payload.folder / NEFF).exists():
+        if all(_has_content(payload.folder / name) for name in (NEFF, "versions.json")):
             self._cached.add(key)
             self._devices.submit(self._job(key))
         else:
+            shutil.rmtree(payload.folder, ignore_errors=True)  # what a power failure has left
             self._compilers.submit(Job(key, f"{__name__}:compile_kernel", payload))
 
     def step(self, wait_s: float) -> None:
@@ -202,7 +205,14 @@ class _Run(Run):
         if isinstance(event, Finished):
             self._devices.submit(self._job(event.key))
         elif isinstance(event, Failed):
-            self._report(failure(event, "compilation"))
+            log = "" if event.kind == "error" else self._log(event.key)  # an error carries it
+            self._report(failure(event._replace(log=f"{event.log}{log}"), "compilation"))
+
+    def _log(self, key: str) -> str:
+        """The end of what a compilation has printed that did not end by itself."""
+        name = f"{self._payloads[key].folder.name}.{os.getpid()}.*/{LOG}"
+        logs = sorted(self._runner.artefacts.glob(name), key=lambda log: log.stat().st_mtime)
+        return _end_of(logs[-1]) if logs else ""
 
     def _ran(self, event: Event) -> None:
         if isinstance(event, Failed):
@@ -230,6 +240,14 @@ class _Run(Run):
         )
 
 
+def _has_content(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size > 0
+
+
+def _end_of(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:])
+
+
 # -- in a process of the compiler ------------------------------------------------------------------
 
 
@@ -248,9 +266,9 @@ def compile_kernel(payload: CompilePayload, report: Report) -> None:
     try:
         (made / "kernel.py").write_text(payload.source)
         (made / "versions.json").write_text(json.dumps(dict(payload.versions)))
-        with _logged(made / "log.txt"):
+        with _logged(made / LOG):
             _compile(payload, made)
-        if not (made / NEFF).exists():
+        if not _has_content(made / NEFF):
             raise RuntimeError(f"the compiler has written no {NEFF}")
         with contextlib.suppress(OSError):  # another run was first
             made.rename(payload.folder)
@@ -291,8 +309,8 @@ def _logged(path: Path) -> Iterator[None]:
         try:
             yield
         except Exception as wrong:
-            tail = "\n".join(path.read_text(errors="replace").splitlines()[-LOG_LINES:])
-            raise RuntimeError(f"{type(wrong).__name__}: {wrong}\n{tail}".rstrip()) from wrong
+            what = f"{type(wrong).__name__}: {wrong}\n{_end_of(path)}"
+            raise RuntimeError(what.rstrip()) from wrong
         finally:
             for number, copy in zip((1, 2), saved, strict=True):
                 os.dup2(copy, number)
