@@ -78,6 +78,8 @@ def test_the_certificate_of_a_step(tmp_path, capsys):
         (lambda data: data.update(claims=[], step={"transform": "nonsense", "at": [0]}), 1,
          "unknown transform nonsense"),
         (lambda data: data.update(step={"transform": "join"}), 1, "needs a transform"),
+        (lambda data: data.pop("claims"), 2, "expected: a list 'claims'"),
+        (lambda data: data["claims"][0].pop("shape"), 2, "has no 'shape'"),
         (lambda data: data.pop("program"), 2, "not a certificate of a step: no program"),
     ],
 )  # fmt: skip
@@ -91,6 +93,11 @@ def test_a_certificate_is_of_its_step_and_program(change, code, what, tmp_path, 
 
     assert exit_code("check", str(path)) == code
     assert what in "".join(capsys.readouterr())
+
+
+def test_a_file_that_is_absent_is_a_mistake_of_the_options(tmp_path, capsys):
+    assert exit_code("check", str(tmp_path / "absent.json")) == 2
+    assert "No such file" in capsys.readouterr().err
 
 
 def test_a_program_and_its_source_are_compared_with_the_function(tuned, tmp_path, capsys):

@@ -134,16 +134,16 @@ def store_of_another_version(sweep_file, store, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("make", "what"),
+    ("make", "code", "what"),
     [
-        (absent_ray, "pip install 'neuroncore[ray]'"),
-        (unknown_field, "has an unknown field 'budgets'"),
-        (budget_of_the_limit, "contradicts the limit of a job"),
-        (store_of_another_version, "another version"),
+        (absent_ray, 1, "pip install 'neuroncore[ray]'"),
+        (unknown_field, 2, "has an unknown field 'budgets'"),
+        (budget_of_the_limit, 2, "contradicts the limit of a job"),
+        (store_of_another_version, 2, "another version"),
     ],
 )
 def test_a_sweep_that_cannot_run_is_rejected_before_a_worker_starts(
-    make, what, sweep_file, tmp_path, monkeypatch, capsys
+    make, code, what, sweep_file, tmp_path, monkeypatch, capsys
 ):
     store = tmp_path / "s.db"
     make(sweep_file, store, monkeypatch)
@@ -151,10 +151,19 @@ def test_a_sweep_that_cannot_run_is_rejected_before_a_worker_starts(
     monkeypatch.setattr(WorkerExecutor, "_start", started.append)
     options = ("--jobs", "2", "--ray", "local", "--job-time", "60s", "--store", str(store))
 
-    assert exit_code("sweep", str(sweep_file), *options) in (1, 2)
+    assert exit_code("sweep", str(sweep_file), *options) == code
 
     assert what in capsys.readouterr().err
     assert started == []
+
+
+@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:9"])
+def test_an_address_without_a_cluster_is_a_mistake_of_the_options(address, sweep_file, tmp_path):
+    pytest.importorskip("ray")
+    store = tmp_path / "s.db"
+
+    assert exit_code("sweep", str(sweep_file), "--ray", address, "--store", str(store)) == 2
+    assert not store.exists()
 
 
 def test_more_jobs_than_cores_are_reported(monkeypatch, capsys):

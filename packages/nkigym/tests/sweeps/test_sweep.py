@@ -13,7 +13,7 @@ import pytest
 from packages.neuroncore.tests.processes import descendants
 from packages.nkigym.tests import tuning_kernels
 
-from neuroncore.executors import InProcess, pool, ray_cluster
+from neuroncore.executors import ExecutorLostError, InProcess, pool, ray_cluster
 from nkigym.search import Budget
 from nkigym.store import Store, StoreFullError
 from nkigym.sweeps import SweepFileError, SweepTask, read_sweep, run_sweep
@@ -72,6 +72,10 @@ def test_a_task_for_every_function_shape_target_and_seed(sweep_file):
         ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nstrategy = 'deam'", "'beam'"),
         ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nseeds = [-1]", "is not 0 or more"),
         ("[[function]]\nname = 'm:f'\nshapes = [['f32[1]']]\nnki = '0.1'", "NKI 0.1"),
+        (ONE.format("budget = true"), "'True' is not a budget"),
+        (ONE.format("budget = -4"), "'-4' is not a budget"),
+        (ONE.format("targets = ['trn9']"), "unknown target 'trn9'"),
+        (ONE.format("").replace(FILE.name, "absent.py"), "absent.py.*no such file"),
         (ONE.format("start = 'nope'"), "'nope' is not a start"),
         (ONE.format("seeds = []"), "'seeds' of .* does not list such values"),
         (ONE.format("seeds = [true]"), "'seeds' of .* does not list such values"),
@@ -87,13 +91,39 @@ def test_a_file_that_cannot_be_used_is_rejected_before_work_begins(tmp_path, tex
     path = tmp_path / "sweep.toml"
     path.write_text(text)
 
-    with pytest.raises(Exception, match=f"(?s){what}"):
+    with pytest.raises(SweepFileError, match=f"(?s){what}") as raised:
         read_sweep(path, limit_s=60)
+
+    assert str(path) in str(raised.value)
+    assert "[[function]] 1 of " in str(raised.value) or "[[function]]\nname" not in text
 
 
 def test_a_file_that_is_absent_is_rejected(tmp_path):
     with pytest.raises(SweepFileError, match="No such file"):
         read_sweep(tmp_path / "none.toml")
+
+
+def test_workers_that_cannot_begin_leave_no_store(sweep_file, tmp_path):
+    store = tmp_path / "found.db"
+
+    with pytest.raises(ExecutorLostError):
+        run_sweep(read_sweep(sweep_file), pool(1, preload="no_such_module"), store)
+
+    assert not store.exists()
+
+
+def test_a_reduction_of_a_whole_array_has_a_winner(tmp_path):
+    names = ("max()", "min()", "sum()", "mean(axis=(0, 1))")
+    text = "".join(f"def f{n}(x): return x.{name}\n" for n, name in enumerate(names))
+    (tmp_path / "f.py").write_text(text)
+    tasks = [
+        SweepTask(f"{tmp_path}/f.py:f{n}", ("f32[130,70]",), "trn2", "0.7", Budget(3))
+        for n in range(len(names))
+    ]
+
+    sweep = run_sweep(tasks, InProcess(), tmp_path / "found.db")
+
+    assert [row["status"] for row in sweep.ordered] == ["ok"] * len(names)
 
 
 def test_rows_are_the_same_on_any_executor(sweep_file, tmp_path):

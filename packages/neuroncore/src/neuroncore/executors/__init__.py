@@ -4,6 +4,7 @@ from neuroncore.executors.execution import release
 from neuroncore.executors.inprocess import InProcess
 from neuroncore.executors.processes import pool
 from neuroncore.executors.protocol import (
+    AddressError,
     Event,
     Executor,
     ExecutorError,
@@ -22,6 +23,7 @@ from neuroncore.executors.ray_actors import LOCAL, ray_cluster
 
 __all__ = [
     "LOCAL",
+    "AddressError",
     "Event",
     "Executor",
     "ExecutorError",

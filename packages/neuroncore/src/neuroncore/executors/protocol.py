@@ -131,6 +131,10 @@ class ExecutorError(KernelError):
     """An executor that cannot be used."""
 
 
+class AddressError(ExecutorError):
+    """An address that is not that of a cluster."""
+
+
 class ExecutorLostError(ExecutorError):
     """The cluster, or every worker, is gone."""
 

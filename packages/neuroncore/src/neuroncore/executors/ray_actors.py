@@ -31,6 +31,7 @@ from neuroncore.errors import KernelError
 from neuroncore.executors.execution import execute_to_send, release
 from neuroncore.executors.messages import MessageError, read_message
 from neuroncore.executors.protocol import (
+    AddressError,
     ExecutorError,
     ExecutorLostError,
     Job,
@@ -78,9 +79,9 @@ def _parsed(address: str) -> tuple[str, int] | None:
         return None
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal():
-        raise ExecutorError(f"{address!r} is not an address", expected=f"HOST:PORT, or {LOCAL!r}")
+        raise AddressError(f"{address!r} is not an address", expected=f"HOST:PORT, or {LOCAL!r}")
     if not _answers((host, int(port)), as_ray=True):
-        raise ExecutorError(
+        raise AddressError(
             f"{address} does not answer as Ray does", expected="the head of a Ray cluster",
             hint="start one with `ray start --head`, or use --ray local",
         )  # fmt: skip
@@ -196,7 +197,7 @@ class _Cluster:
             try:
                 ray.init(address=f"{self._head[0]}:{self._head[1]}", **common)
             except (ConnectionError, RuntimeError, TimeoutError) as wrong:
-                raise ExecutorError("the cluster cannot be used", got=_first_line(wrong)) from None
+                raise AddressError("the cluster cannot be used", got=_first_line(wrong)) from None
             return ray
         self._made = short_folder(self._folder)
         self._marker = _locked_marker(self._made)
@@ -232,8 +233,7 @@ class _Cluster:
         by_pending = {worker.pending[0]: worker for worker in workers if worker.pending}
         ready, _ = self._ray.wait(list(by_pending), timeout=timeout_s)
         for pending in ready:
-            worker = by_pending[pending]
-            yield worker, self._message(worker, pending)
+            yield by_pending[pending], self._message(by_pending[pending], pending)
         self._check_head()
 
     def _check_head(self) -> None:

@@ -45,9 +45,13 @@ def check_step(certificate: Mapping[str, Any]) -> list[Finding]:
 
     Raises CertificateFileError for data that is not a certificate.
     """
+    if not isinstance(certificate.get("claims"), list):
+        raise CertificateFileError("not a certificate of a step", expected="a list 'claims'")
+    claims = certificate["claims"]
     try:
-        claims = list(certificate["claims"])
         found = [(n, refuted(claim)) for n, claim in enumerate(claims)]
+    except KeyError as missing:
+        raise CertificateFileError(f"a claim of the certificate has no {missing}") from missing
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as wrong:
         raise CertificateFileError(f"not a certificate of a step: {wrong!r}") from wrong
     return [Finding(n, what) for n, what in found if what]

@@ -70,13 +70,13 @@ def _other_claims(data: Mapping[str, Any]) -> list[str]:
 
 
 def _json(file: Path) -> Any:
-    """The content of a JSON file, None for any other. Raises LaunchError."""
+    """The content of a JSON file, None for any other. Raises CertificateFileError."""
     if file.suffix != ".json":
         return None
     try:
         return parse_json(file.read_text("utf-8"))
     except OSError as wrong:
-        raise LaunchError(f"can't open {str(file)!r}: {wrong.strerror}") from None
+        raise CertificateFileError(f"can't open {str(file)!r}: {wrong.strerror}") from None
     except ValueError as wrong:
         raise CertificateFileError(f"{file} is not JSON", got=str(wrong)) from None
 

@@ -144,7 +144,7 @@ def read_sweep(path: Path, limit_s: float = inf) -> tuple[SweepTask, ...]:
 
     limit_s: the limit of a job, which a budget of time has to be below.
 
-    Raises SweepFileError; what targets, versions, budgets and names raise.
+    Raises SweepFileError.
     """
     given = _parsed(path)
     _check_fields(f"{path}", given, {"sweep": dict, "function": list})
@@ -157,7 +157,13 @@ def read_sweep(path: Path, limit_s: float = inf) -> tuple[SweepTask, ...]:
     for number, function in enumerate(functions, 1):
         where = f"[[function]] {number} of {path}"
         _check_fields(where, function, _FUNCTION)
-        tasks += _tasks(where, path.parent, {**_DEFAULTS, **common, **function}, limit_s)
+        try:
+            tasks += _tasks(where, path.parent, {**_DEFAULTS, **common, **function}, limit_s)
+        except KernelError as wrong:
+            what = wrong.what if where in wrong.what else f"{where}: {wrong.what}"
+            raise SweepFileError(
+                what, expected=wrong.expected, got=wrong.got, hint=wrong.hint
+            ) from None
     return tuple(tasks)
 
 
