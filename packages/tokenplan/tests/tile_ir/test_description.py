@@ -171,3 +171,28 @@ def test_names_indices_and_extents_that_do_not_exist_are_rejected():
     ):
         with pytest.raises(DescriptionError, match=message):
             wrong()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda k, a: k.load(a, (0, 0), 64), "load, extents: integers in a sequence"),
+        (lambda k, a: k.load(a, (0, 0), (64.0, 64)), "load, extents: integers"),
+        (lambda k, a: k.load(a, 0, (64, 64)), "load: an index is an integer"),
+        (lambda k, a: k.load(a, (0, 0), (64, 64), hints=[1]), "load: hints are values by name"),
+        (lambda k, a: k.load(a, (0, 0), (64, 64), traversal=4), "load, traversal: integers"),
+        (lambda k, a: k.array("b", (64, 64), alignment=2.5), "array b, alignment: an integer"),
+        (lambda k, a: k.array("b", (None, 64)), "array b, extents: integers"),
+        (lambda k, a: k.array("b", 64), "array b, extents: integers"),
+        (lambda k, a: k.array("b", (64, 64), strides=(64, 1.0)), "array b, strides: integers"),
+        (lambda k, a: k.grid("i", 2.5), "grid dimension i, blocks: an integer"),
+        (lambda k, a: k.loop("k", 2.5).__enter__(), "loop k, iterations: an integer"),
+        (lambda k, a: k.full(4, 1.0), "full, extents: integers"),
+        (lambda k, a: k.store(a, (0, 0), k.full((64, 64), 1.0), padding="zero"),
+         "store: a store has no padding"),
+    ],
+)  # fmt: skip
+def test_what_is_not_an_integer_or_a_sequence_is_named(wrong, message):
+    kernel = TileKernel("types")
+    with pytest.raises(DescriptionError, match=message):
+        wrong(kernel, kernel.array("a", (64, 64)))

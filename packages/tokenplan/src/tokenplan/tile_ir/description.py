@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from operator import index
 from typing import Any
 
 from neuroncore.errors import LaunchError
@@ -152,17 +153,43 @@ def walk(body: Sequence[Statement]) -> Iterator[Statement]:
             yield from walk(statement.body)
 
 
+def integers(what: str, values: Any) -> tuple[int, ...]:
+    """The numbers as Python's; DescriptionError where they are not integers in a sequence."""
+    try:
+        return tuple(map(index, values))
+    except TypeError:
+        raise DescriptionError(f"{what}: integers in a sequence", got=repr(values)) from None
+
+
+def integer(what: str, value: Any) -> int:
+    """The number as Python's; DescriptionError where it is not an integer."""
+    try:
+        return index(value)
+    except TypeError:
+        raise DescriptionError(f"{what}: an integer", got=repr(value)) from None
+
+
 def check_transfer(made: Transfer) -> None:
     """Raises DescriptionError for what the compiler would reject, with the name of the access."""
     _check_order(made)
     _check_tile(made)
     _check_mode(made)
+    _check_padding(made)
+    if not isinstance(made.hints, Mapping):
+        raise DescriptionError(f"{made.id}: hints are values by name", got=repr(made.hints))
+    for hint, value in made.hints.items():
+        check_hint(made.id, hint, value, ACCESS_HINTS)
+
+
+def _check_padding(made: Transfer) -> None:
     if made.padding not in (None, *PADDINGS):
         raise DescriptionError(f"{made.id}: unknown padding {made.padding!r}")
     if made.padding not in (None, "zero") and made.array.dtype.startswith("i"):
         raise DescriptionError(f"{made.id}: integers are padded with zero", got=made.padding)
-    for hint, value in made.hints.items():
-        check_hint(made.id, hint, value, ACCESS_HINTS)
+    if made.padding and made.kind == "store":
+        raise DescriptionError(
+            f"{made.id}: a store has no padding", hint="it writes nothing outside of its array"
+        )
 
 
 def _check_order(made: Transfer) -> None:

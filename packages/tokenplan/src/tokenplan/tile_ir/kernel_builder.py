@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +28,8 @@ from tokenplan.tile_ir.description import (
     Transfer,
     check_hint,
     check_transfer,
+    integer,
+    integers,
 )
 
 
@@ -79,10 +81,8 @@ class TileKernel:
     ) -> Array:
         """A parameter; a shape with row-major or these strides, or a layout, in elements."""
         _checked("an array", name)
-        try:
-            layout = shape if isinstance(shape, Layout) else Layout.of(shape, strides)
-        except ValueError as wrong:
-            raise DescriptionError(f"array {name}: {wrong}") from None
+        alignment = integer(f"array {name}, alignment", alignment)
+        layout = shape if isinstance(shape, Layout) else _layout(name, shape, strides)
         if not layout.shape:
             raise DescriptionError(f"array {name} has no dimensions", expected="1 or more")
         if dtype not in ITEM_BITS or ITEM_BITS[dtype] % 8:
@@ -98,6 +98,7 @@ class TileKernel:
         """The index of this instance along the next of at most three grid dimensions."""
         if len(self.grids) == 3:
             raise DescriptionError("a grid has at most three dimensions")
+        size = integer(f"grid dimension {name}, blocks", size)
         if size < 1:
             raise DescriptionError(f"grid dimension {name} has 1 block or more", got=str(size))
         unique = self._id(_checked("a grid dimension", name))
@@ -107,6 +108,7 @@ class TileKernel:
     @contextmanager
     def loop(self, name: str, trips: int) -> Iterator[Affine]:
         """Statements that are repeated; the variable runs from 0 to trips - 1."""
+        trips = integer(f"loop {name}, iterations", trips)
         if not 0 <= trips < 2**31:
             raise DescriptionError(f"loop {name} has 0 to 2^31 - 1 iterations", got=str(trips))
         unique = self._id(_checked("a loop", name))
@@ -147,7 +149,7 @@ class TileKernel:
     def load(self, array: Array, index: Sequence[Affine | int], tile: Sequence[int],
              name: str = "load", **options: Any) -> Tile:  # fmt: skip
         """The tile at this index; options are fields of `Transfer`."""
-        loaded = Tile(self._id(name), tuple(tile), array.dtype)
+        loaded = Tile(self._id(name), integers(f"{name}, extents", tile), array.dtype)
         return self._transfer("load", loaded.id, array, index, loaded, options)
 
     def store(self, array: Array, index: Sequence[Affine | int], tile: Tile,
@@ -174,7 +176,10 @@ class TileKernel:
             raise DescriptionError(
                 f"{identity}: unknown option {min(unknown)}", expected=", ".join(OPTIONS)
             )
-        made = Transfer(identity, array, tuple(map(_index, index)), tile, kind, **options,
+        if options.get("traversal") is not None:
+            steps = integers(f"{identity}, traversal", options["traversal"])
+            options = {**options, "traversal": steps}
+        made = Transfer(identity, array, _indices(identity, index), tile, kind, **options,
                         mode=mode, operand=operand, place=_caller())  # fmt: skip
         check_transfer(made)
         if self.arrays.get(array.name) is not array:
@@ -213,7 +218,9 @@ class TileKernel:
 
     def full(self, shape: Sequence[int], value: float, dtype: str = "f32") -> Tile:
         """A tile of equal numbers."""
-        return self.compute("full", shape=tuple(shape), value=value, dtype=dtype)
+        return self.compute(
+            "full", shape=integers("full, extents", shape), value=value, dtype=dtype
+        )
 
     def _number(self, operation: str, value: float, tiles: Sequence[Tile]) -> Tile:
         if not tiles:
@@ -248,10 +255,23 @@ def _checked(what: str, name: str) -> str:
     return name
 
 
-def _index(value: Affine | int) -> Affine:
-    if not isinstance(value, Affine | int | np.integer):
-        raise DescriptionError("an index is an integer, or affine in loops", got=repr(value))
-    return value if isinstance(value, Affine) else Affine(int(value))
+def _layout(name: str, shape: Any, strides: Any) -> Layout:
+    extents = integers(f"array {name}, extents", shape)
+    steps = None if strides is None else integers(f"array {name}, strides", strides)
+    try:
+        return Layout.of(extents, steps)
+    except ValueError as wrong:
+        raise DescriptionError(f"array {name}: {wrong}") from None
+
+
+def _indices(name: str, given: Any) -> tuple[Affine, ...]:
+    found = tuple(given) if isinstance(given, Iterable) else ()
+    if not found or not all(isinstance(value, Affine | int | np.integer) for value in found):
+        raise DescriptionError(
+            f"{name}: an index is an integer, or affine in loops, for each dimension",
+            got=repr(given),
+        )
+    return tuple(at if isinstance(at, Affine) else Affine(int(at)) for at in found)
 
 
 def _caller() -> Place:
