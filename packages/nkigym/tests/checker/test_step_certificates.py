@@ -52,7 +52,7 @@ def holds(claim):
 
 
 def random_access(random, names):
-    loops = [("own", random.randrange(3), random.randrange(3, 6), 1)] * random.randrange(2)
+    loops = [("own", random.randrange(3), random.randrange(1, 6), 1)] * random.randrange(2)
     terms = {name: random.choice([0, 1, 2, 3, 6, 12]) for name in (*names, *(n for n, *_ in loops))}
     shape = [random.randrange(1, 4) for _ in range(random.randrange(1, 3))]
     return access(
