@@ -11,6 +11,7 @@ from packages.nkigym.tests import tuning_kernels
 from neuroncore.commands.files import OutputError
 from nkigym.baseline import baseline_kernel
 from nkigym.runners import Interpreter, Neuron, NeuronError, Timeline, case_of, cores
+from nkigym.runners.neuron import visible_cores
 from nkigym.runners.protocol import wrong_output
 
 FAKE = Path(__file__).parents[1] / "fake_neuron"
@@ -223,6 +224,17 @@ def test_cores_are_counted_from_device_files(tmp_path):
         (tmp_path / f"neuron{n}").touch()
 
     assert [cores(target, tmp_path) for target in ("trn1", "trn2")] == [6, 24]
+
+
+def test_cores_that_the_environment_hides_are_left_to_others():
+    given = ("", "0-7", "2", "1,4-6", " 3 , 9 ")
+
+    assert [visible_cores(8, each) for each in given] == [
+        [*range(8)], [*range(8)], [2], [1, 4, 5, 6], [3]
+    ]  # fmt: skip
+    for each in ("8", "x", "5-2"):
+        with pytest.raises(NeuronError, match="leaves none of the cores"):
+            visible_cores(8, each)
 
 
 def test_each_process_has_one_core(runner):

@@ -38,6 +38,7 @@ from nkigym.runners.protocol import Case, Measurement, with_values
 PACKAGES = ("nki", "neuronx-cc", "nkipy")
 """Distributions that compile and run; their versions are part of an artefact's key."""
 CORES_PER_DEVICE = {"trn1": 2, "inf2": 2, "trn2": 8, "trn3": 8}
+VISIBLE_CORES = "NEURON_RT_VISIBLE_CORES"
 NEFF, LOG = "file.neff", "log.txt"
 LOG_LINES = 40
 """Of a compiler's log that a failure carries."""
@@ -51,6 +52,25 @@ def cores(target: str, devices: Path = Path("/dev")) -> int:
     """The number of cores behind the device files `neuron0`, `neuron1`, …"""
     found = [file for file in devices.glob("neuron*") if re.fullmatch(r"neuron\d+", file.name)]
     return len(found) * CORES_PER_DEVICE.get(target, 1)
+
+
+def visible_cores(number: int, variable: str) -> list[int]:
+    """The cores that an environment variable leaves to this process, such as 0-3,6; without one,
+    all of them. Raises NeuronError.
+    """
+    try:
+        ends = [list(map(int, part.split("-"))) for part in variable.split(",") if part.strip()]
+        found = {core for each in ends for core in range(each[0], each[-1] + 1)} if ends else None
+    except ValueError:
+        found = set()
+    chosen = [core for core in range(number) if found is None or core in found]
+    if not chosen:
+        raise NeuronError(
+            f"{VISIBLE_CORES} leaves none of the cores",
+            expected=f"some of 0-{number - 1}",
+            got=variable,
+        )
+    return chosen
 
 
 def installed() -> dict[str, str]:
@@ -106,7 +126,7 @@ class Neuron:
     """Seconds of compilation during which something ran or another compiled."""
     _versions: dict[str, str] = field(init=False)
     _nki: str = field(init=False)
-    _cores: int = field(init=False)
+    _cores: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self._versions = installed()
@@ -116,9 +136,10 @@ class Neuron:
                 f"NKI {self._versions['nki']} is installed, which no source is written for",
                 expected=", ".join(VERSIONS),
             )  # fmt: skip
-        self._cores = cores(self.target, self.devices)
-        if not self._cores:
+        number = cores(self.target, self.devices)
+        if not number:
             raise NeuronError(f"{self.devices} has no device files", expected="neuron0, neuron1, …")
+        self._cores = visible_cores(number, os.environ.get(VISIBLE_CORES, ""))
         with naming_output("--artefacts", self.artefacts):
             self.artefacts.mkdir(parents=True, exist_ok=True)
 
@@ -134,7 +155,7 @@ class Neuron:
         """Cases that are compiled and run as they are submitted, on so many cores at most (default:
         as many as are compiled at a time).
         """
-        return _Run(self, watch, max(1, min(self._cores, num_cores or self.jobs)))
+        return _Run(self, watch, max(1, min(len(self._cores), num_cores or self.jobs)))
 
     def payload(self, case: Case) -> CompilePayload:
         """The source for the installed version, in the folder of its content: programs that differ
@@ -155,7 +176,7 @@ class Neuron:
 
     def environments(self) -> list[dict[str, str]]:
         """One core for each process."""
-        return [{"NEURON_RT_VISIBLE_CORES": str(core)} for core in range(self._cores)]
+        return [{VISIBLE_CORES: str(core)} for core in self._cores]
 
 
 class _Run(Run):
