@@ -244,7 +244,7 @@ def test_ctrl_c_of_a_sweep_says_what_is_stored(sweep_file, tmp_path):
 
     assert run.returncode == 130
     assert re.search(r"interrupted softmax f32\[256,128\] trn2, seed 0: [\d.]+ µs so far", out)
-    assert re.search(r"interrupted; 0 of 2 tasks are done, [\d,]+ results are in", err)
+    assert re.search(r"interrupted; 0 of 2 tasks are done, [\d,]+ results of this run are in", err)
 
 
 def test_a_confined_run_keeps_the_lower_limit_of_its_shell():

@@ -46,7 +46,7 @@ def run(given: argparse.Namespace) -> int:
     if sweep.is_interrupted:
         sys.stderr.write(
             f"nkigym: interrupted; {len(sweep.rows)} of {len(sweep.tasks)} tasks are done, "
-            f"{sweep.results:,} results are in {store}: the same command continues\n"
+            f"{sweep.results:,} results of this run are in {store}: the same command continues\n"
         )
         return INTERRUPTED
     return 0 if sweep.is_complete else 1

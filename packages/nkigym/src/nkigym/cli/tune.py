@@ -234,7 +234,6 @@ def _searches(given: argparse.Namespace, background: Background | None) -> Tuned
         kernel, specs, given.target, given.nki, given.budget, given.strategy, given.seed,
         **_constraints(given),
     )  # fmt: skip
-    executor = executor_of(given, "nkigym", PRELOAD)
     tasks = [
         SweepTask(
             given.kernel, tuple(given.spec), given.target, given.nki, given.budget, given.strategy,
@@ -245,10 +244,13 @@ def _searches(given: argparse.Namespace, background: Background | None) -> Tuned
     status = StatusLine(sys.stderr, lines=given.progress)
     with TemporaryDirectory(prefix="nkigym") as folder:
         store = Path(given.store or f"{folder}/found.db")
-        sweep = run_sweep(
-            tasks, executor, store, lambda s: status.show(progress_line(s)), False, background
-        )
-    status.close()
+        try:
+            executor = executor_of(given, "nkigym", PRELOAD, store.resolve().parent)
+            sweep = run_sweep(
+                tasks, executor, store, lambda s: status.show(progress_line(s)), False, background
+            )
+        finally:
+            status.close()
     if sweep.ordered:
         sys.stderr.write("".join(f"nkigym: {line}\n" for line in sweep_table(sweep.ordered)))
     if sweep.is_interrupted and not sweep.tuned:
