@@ -185,6 +185,7 @@ def test_names_indices_and_extents_that_do_not_exist_are_rejected():
         (lambda k, a: k.array("b", (None, 64)), "array b, extents: integers"),
         (lambda k, a: k.array("b", 64), "array b, extents: integers"),
         (lambda k, a: k.array("b", (64, 64), strides=(64, 1.0)), "array b, strides: integers"),
+        (lambda k, a: k.array("b", a.layout, strides=(64, 1)), "array b: strides beside a layout"),
         (lambda k, a: k.grid("i", 2.5), "grid dimension i, blocks: an integer"),
         (lambda k, a: k.loop("k", 2.5).__enter__(), "loop k, iterations: an integer"),
         (lambda k, a: k.full(4, 1.0), "full, extents: integers"),

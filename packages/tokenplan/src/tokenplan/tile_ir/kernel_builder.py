@@ -82,7 +82,7 @@ class TileKernel:
         """A parameter; a shape with row-major or these strides, or a layout, in elements."""
         _checked("an array", name)
         alignment = integer(f"array {name}, alignment", alignment)
-        layout = shape if isinstance(shape, Layout) else _layout(name, shape, strides)
+        layout = _layout(name, shape, strides)
         if not layout.shape:
             raise DescriptionError(f"array {name} has no dimensions", expected="1 or more")
         if dtype not in ITEM_BITS or ITEM_BITS[dtype] % 8:
@@ -256,6 +256,10 @@ def _checked(what: str, name: str) -> str:
 
 
 def _layout(name: str, shape: Any, strides: Any) -> Layout:
+    if isinstance(shape, Layout):
+        if strides is not None:
+            raise DescriptionError(f"array {name}: strides beside a layout, which has its own")
+        return shape
     extents = integers(f"array {name}, extents", shape)
     steps = None if strides is None else integers(f"array {name}, strides", strides)
     try:
