@@ -63,6 +63,15 @@ SMALL: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     ),
     "last_axes_swapped": (generator.last_axes_swapped, ("f32[2, 3, 40, 20]",)),
     "adamw": (generator.adamw, ("f32[130, 70]",) * 4),
+    "picked_rows": (generator.picked_rows, ("f32[130, 70]",)),
+    "llama_block": (
+        generator.llama_block,
+        (
+            "bf16[1, 128]", "i32[]", *["bf16[20, 16]"] * 2, *["bf16[2, 20, 32]"] * 2, "bf16[128]",
+            "bf16[128, 128]", *["bf16[128, 64]"] * 2, "bf16[128, 128]", "bf16[128]",
+            *["bf16[128, 200]"] * 2, "bf16[200, 128]",
+        ),
+    ),
     "gpt_block": (
         generator.gpt_block,
         (

@@ -161,6 +161,9 @@ def test_kernels_of_every_way_pass_every_check(tmp_path: Path):
         name = function.__name__
         (tmp_path / f"{name}.py").write_text(kernel.source, encoding="utf-8")
         given = ", ".join(f"np.ones({s}, np.float32)" for s in KERNELS[function])
+        if kernel.constants:
+            np.savez(tmp_path / f"{name}.npz", **kernel.constants)
+            given += f", *np.load('{name}.npz').values()"
         lines += [f"from {name} import {name}", f"{name}({given})"]
     script = tmp_path / "all_kernels.py"
     script.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -186,8 +189,9 @@ def test_every_version_and_target_runs_its_own_source(tmp_path: Path, version: s
         file = tmp_path / "kernel.py"
         file.write_text(kernel.source, encoding="utf-8")
 
+        given = kernel.inputs(*map(np.array, arrays))
         with nki_runtime.use(nki=version, target=target):
-            found = runpy.run_path(str(file))[function.__name__](*map(np.array, arrays))
+            found = runpy.run_path(str(file))[function.__name__](*given)
 
         found = found if isinstance(found, tuple) else (found,)
         exact = function(*(a.astype(np.float64) for a in arrays))

@@ -192,8 +192,9 @@ class _Rows:
         if number is not None:
             return self.build.fill(number, self.graph.specs[value].dtype)
         whole, origin = self.in_shape(value), node.origin if node is not None else None
-        inner = (1, 1) if shape[-1] == 1 else (piece.count, piece.size)
-        if inner != (1, 1) and len(self.pieces) > 1:
+        is_row = shape[-1] > 1
+        inner = (piece.count, piece.size) if is_row else (1, 1)
+        if is_row and len(self.pieces) > 1:
             zeros, ones = (0,) * (len(shape) - 1), (1,) * len(shape)
             sizes = (*shape[:-1], piece.count * piece.size)
             box = {"starts": (*zeros, piece.start), "sizes": sizes, "steps": ones}

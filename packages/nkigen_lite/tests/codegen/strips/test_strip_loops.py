@@ -52,7 +52,7 @@ def test_tiles_take_turns_so_that_tensor_e_is_busy():
     kernel = compile(attention, *["f32[1, 8, 512, 64]"] * 3)
 
     assert "strip of 4 x 128 rows, two interleaved" in kernel.explain()
-    assert kernel.stats.predicted_us < 85
+    assert kernel.stats.predicted_us < 1.5 * kernel.stats.bound_us
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3, 5])
