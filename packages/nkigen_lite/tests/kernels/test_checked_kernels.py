@@ -162,7 +162,7 @@ def test_kernels_of_every_way_pass_every_check(tmp_path: Path):
         (tmp_path / f"{name}.py").write_text(kernel.source, encoding="utf-8")
         given = ", ".join(f"np.ones({s}, np.float32)" for s in KERNELS[function])
         if kernel.constants:
-            np.savez(tmp_path / f"{name}.npz", **kernel.constants)
+            np.savez(tmp_path / f"{name}.npz", **dict[str, Any](kernel.constants))
             given += f", *np.load('{name}.npz').values()"
         lines += [f"from {name} import {name}", f"{name}({given})"]
     script = tmp_path / "all_kernels.py"
