@@ -38,12 +38,12 @@ def stream_of(folder: Path, instructions: int) -> Program:
 
 
 def page_of_stream(
-    folder: Path, instructions: int, skip_periods: bool = False
+    folder: Path, instructions: int, skip_periods: bool = False, mode: str = "device"
 ) -> tuple[Path, float]:
     """The page of the stream, and the seconds of CPU that it took beyond the estimate."""
     with nki_runtime.use(nki="0.7", target="trn2"):
         program = stream_of(folder, instructions)
-        timeline = estimate(program, skip_periods=skip_periods, verified=True)
+        timeline = estimate(program, skip_periods=skip_periods, verified=True, mode=mode)
     reporter = Reporter("test", folder / f"{instructions}.html")
     reporter.add("timelines", [timeline])
     start = time.process_time()

@@ -39,7 +39,7 @@ def test_a_page_of_100_000_instructions_opens_moves_and_selects_at_once(browser,
 
 
 def test_iterations_that_are_not_played_are_named(browser, tmp_path):
-    file, _ = page_of_stream(tmp_path, 1_000_000, skip_periods=True)
+    file, _ = page_of_stream(tmp_path, 1_000_000, skip_periods=True, mode="as_written")
     browser.open(file)
 
     assert "Not drawn are iterations" in browser.run("document.body.innerText")
