@@ -13,6 +13,8 @@ SOURCES = sorted([*ROOT.glob("packages/*/src/**/*.py"), *ROOT.glob("tools/*/src/
 LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 FILTERED = {
     ("neuroncore/executors/messages.py", "Unpickler"): "admits records of the project alone",
+    ("neuroncore/executors/execution.py", "dumps"): "writes what messages.py reads",
+    ("neuroncore/executors/ray_actors.py", "dumps"): "writes what messages.py reads",
     ("neuroncore/executors/pool_worker.py", "recv"): "the worker reads its parent's jobs",
     ("neuroncore/executors/ray_actors.py", "recv"): "compares bytes of a socket",
     ("neuroncore/machine/captured_state.py", "dumps"): "compares, and loads nothing",
