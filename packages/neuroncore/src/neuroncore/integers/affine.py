@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Affine:
     terms: tuple[tuple[str, int], ...] = ()
 
     @classmethod
-    def variable(cls, name: str, coefficient: int = 1) -> Affine:
+    def variable(cls, name: str, coefficient: int = 1) -> Self:
         """`coefficient` times the loop variable `name`."""
         return cls(0, ((name, coefficient),)) if coefficient else cls()
 

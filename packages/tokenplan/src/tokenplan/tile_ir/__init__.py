@@ -2,7 +2,7 @@
 
 from tokenplan.tile_ir.bytecode_report import explain as explain_bytecode
 from tokenplan.tile_ir.bytecode_report import is_bytecode
-from tokenplan.tile_ir.description import DescriptionError
+from tokenplan.tile_ir.description import DescriptionError, Index
 from tokenplan.tile_ir.emission import emit
 from tokenplan.tile_ir.kernel_builder import TileKernel
 from tokenplan.tile_ir.model import Order, Orders
@@ -11,6 +11,7 @@ from tokenplan.tile_ir.orders import orders_of, total_orders
 
 __all__ = [
     "DescriptionError",
+    "Index",
     "Order",
     "Orders",
     "TileKernel",

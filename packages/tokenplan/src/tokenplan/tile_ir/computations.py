@@ -107,6 +107,10 @@ def _transposed(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[
 def _filled(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:
     shape, dtype, value = tuple(attributes["shape"]), attributes["dtype"], attributes["value"]
     check_extents("full", shape)
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        raise DescriptionError(f"full of {value!r}", expected="a number") from None
     if dtype not in BITS:
         raise DescriptionError(f"full has the unknown dtype {dtype!r}", expected=", ".join(BITS))
     if dtype[0] == "i":

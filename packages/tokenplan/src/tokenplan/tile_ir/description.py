@@ -7,11 +7,12 @@ are affine in loop and grid variables. Each statement notes the line that made i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from operator import index
-from typing import Any
+from numbers import Real
+from typing import Any, Never
 
 from neuroncore.errors import LaunchError
 from neuroncore.layout import Layout
@@ -156,7 +157,7 @@ def walk(body: Sequence[Statement]) -> Iterator[Statement]:
 def integers(what: str, values: Any) -> tuple[int, ...]:
     """The numbers as Python's; DescriptionError where they are not integers in a sequence."""
     try:
-        return tuple(map(index, values))
+        return tuple(map(operator.index, values))
     except TypeError:
         raise DescriptionError(f"{what}: integers in a sequence", got=repr(values)) from None
 
@@ -164,7 +165,7 @@ def integers(what: str, values: Any) -> tuple[int, ...]:
 def integer(what: str, value: Any) -> int:
     """The number as Python's; DescriptionError where it is not an integer."""
     try:
-        return index(value)
+        return operator.index(value)
     except TypeError:
         raise DescriptionError(f"{what}: an integer", got=repr(value)) from None
 
@@ -259,3 +260,122 @@ def check_hint(name: str, hint: str, value: object, known: Mapping[str, Any]) ->
     if value not in known[hint] or type(value) is not type(known[hint][0]):
         allowed = list(known[hint])
         raise DescriptionError(f"{name}: {hint} is one of {allowed}", got=repr(value))
+
+
+# -- indices ---------------------------------------------------------------------------------------
+
+_SUM = "multiply variables by integers and add"
+_DIGITS = "nest loops q and r and write n*q + r for the index, q for its // n and r for its % n"
+_CASES = "describe both cases, such as the first iterations and the others, as loops"
+_VALUE = "load the values of an array that contains them"
+_XOR = "give the array a layout with a swizzle"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Index(Affine):
+    """A variable of the grid or a loop, or a sum; other operations are rejected by name.
+
+    >>> k = Index.variable("k")
+    >>> print(63 - k, (4 * k + 7) // 4, (4 * k + 7) % 4, k < k + 1)
+    -k + 63 k + 1 3 True
+    """
+
+    __array_ufunc__ = None
+
+    def __add__(self, other: int | Affine) -> Index:
+        return _index(Affine.__add__(self, self._operand("+", other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int | Affine) -> Index:
+        return self + self._operand("-", other) * -1
+
+    def __rsub__(self, other: int | Affine) -> Index:
+        return self * -1 + other
+
+    def __pos__(self) -> Index:
+        return self
+
+    def __mul__(self, factor: int | Affine) -> Index:
+        number = self._operand("*", factor)
+        if number.terms:
+            self._reject("*", _SUM)
+        return _index(Affine.__mul__(self, number.constant))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: int) -> Index:
+        return divmod(self, divisor)[0]
+
+    def __mod__(self, divisor: int) -> Index:
+        return divmod(self, divisor)[1]
+
+    def __divmod__(self, divisor: int) -> tuple[Index, Index]:
+        """Quotient and remainder, where the divisor divides the factors of all variables."""
+        number = self._operand("//", divisor)
+        n = number.constant
+        if number.terms or not n or any(factor % n for _, factor in self.terms):
+            self._reject("// or %", _DIGITS)
+        terms = tuple((name, factor // n) for name, factor in self.terms)
+        return Index(self.constant // n, terms), Index(self.constant % n)
+
+    def __index__(self) -> int:
+        if self.terms:
+            self._reject("int()", "only the running kernel has its value")
+        return self.constant
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def _operand(self, sign: str, other: Any) -> Affine:
+        if isinstance(other, Affine):
+            return other
+        try:
+            return Affine(operator.index(other))
+        except TypeError:
+            return self._reject(f"{sign} {other!r}", _SUM)
+
+    def _reject(self, operation: str, cure: str) -> Never:
+        raise DescriptionError(
+            f"{operation} of the index {self}: an index is a sum of variables times integers",
+            hint=cure,
+        )
+
+
+def _index(found: Affine) -> Index:
+    return Index(found.constant, found.terms)
+
+
+def _comparison(name: str, sign: str) -> Callable[[Index, Any], bool]:
+    """It has a result where this is the same for all values of the variables."""
+
+    def compare(index: Index, other: Any) -> bool:
+        if not isinstance(other, Affine | Real) and name in ("eq", "ne"):
+            return NotImplemented
+        difference = index - other
+        if difference.terms:
+            index._reject(f"{sign} {other}", _CASES)
+        return bool(getattr(operator, name)(difference.constant, 0))
+
+    return compare
+
+
+def _rejection(sign: str, cure: str) -> Callable[..., Never]:
+    return lambda index, *others: index._reject(sign, cure)
+
+
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_REJECTED = {
+    "/": ("truediv rtruediv", _DIGITS), "&": ("and rand", _DIGITS), "^": ("xor rxor", _XOR),
+    ">>": ("rshift rrshift", _DIGITS), "// or %": ("rfloordiv rmod rdivmod", _SUM),
+    "<<": ("lshift rlshift", _SUM), "|": ("or ror", _SUM), "**": ("pow rpow", _SUM),
+    "@": ("matmul rmatmul", _SUM), "~": ("invert", _SUM), "abs()": ("abs", _CASES),
+    "float()": ("float", _VALUE), "round()": ("round trunc floor ceil", _SUM),
+}  # fmt: skip
+"""By operation: its methods, and what to write instead."""
+
+for _name, _sign in _COMPARISONS.items():
+    setattr(Index, f"__{_name}__", _comparison(_name, _sign))
+for _sign, (_names, _cure) in _REJECTED.items():
+    for _name in _names.split():
+        setattr(Index, f"__{_name}__", _rejection(_sign, _cure))

@@ -22,6 +22,7 @@ from tokenplan.tile_ir.description import (
     Compute,
     Described,
     DescriptionError,
+    Index,
     Repeat,
     Statement,
     Tile,
@@ -94,7 +95,7 @@ class TileKernel:
         self.arrays[name] = Array(name, dtype, layout, alignment, alias_group)
         return self.arrays[name]
 
-    def grid(self, name: str, size: int) -> Affine:
+    def grid(self, name: str, size: int) -> Index:
         """The index of this instance along the next of at most three grid dimensions."""
         if len(self.grids) == 3:
             raise DescriptionError("a grid has at most three dimensions")
@@ -103,10 +104,10 @@ class TileKernel:
             raise DescriptionError(f"grid dimension {name} has 1 block or more", got=str(size))
         unique = self._id(_checked("a grid dimension", name))
         self.grids[unique] = size
-        return Affine.variable(unique)
+        return Index.variable(unique)
 
     @contextmanager
-    def loop(self, name: str, trips: int) -> Iterator[Affine]:
+    def loop(self, name: str, trips: int) -> Iterator[Index]:
         """Statements that are repeated; the variable runs from 0 to trips - 1."""
         trips = integer(f"loop {name}, iterations", trips)
         if not 0 <= trips < 2**31:
@@ -114,7 +115,7 @@ class TileKernel:
         unique = self._id(_checked("a loop", name))
         opened, outer, self.body = _OpenLoop(unique, trips, dict(self.tiles)), self.body, []
         self.loops.append(opened)
-        yield Affine.variable(unique)
+        yield Index.variable(unique)
         self.loops.pop()
         carried = tuple((a, b, c, d) for a, b, c, d in opened.carried)
         outer.append(Repeat(unique, trips, tuple(self.body), carried, _caller()))
@@ -275,7 +276,9 @@ def _indices(name: str, given: Any) -> tuple[Affine, ...]:
             f"{name}: an index is an integer, or affine in loops, for each dimension",
             got=repr(given),
         )
-    return tuple(at if isinstance(at, Affine) else Affine(int(at)) for at in found)
+    return tuple(
+        Affine(at.constant, at.terms) if isinstance(at, Affine) else Affine(int(at)) for at in found
+    )
 
 
 def _caller() -> Place:
