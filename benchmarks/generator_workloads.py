@@ -171,13 +171,25 @@ def llama_block(
     return x + (g / (1 + np.exp(-g)) * (h @ up)).astype(kind) @ down
 
 
+def mask_of(rows: int) -> np.ndarray:
+    return np.random.default_rng(0).random(rows) < 0.5
+
+
 def picked_rows(x: Any) -> Any:
-    return x[np.random.default_rng(0).random(x.shape[0]) < 0.5]
+    return x[mask_of(x.shape[0])]
 
 
 def last_axes_swapped(x: Any) -> Any:
     return np.transpose(x, (0, 1, 3, 2))
 
+
+HAND_WRITTEN = {
+    "interleaved rope": ("interleaved_rope", ()),
+    "last axes swapped": ("last_axes_swapped", ()),
+    "rows of a mask": ("picked_rows", (tuple(map(int, np.flatnonzero(mask_of(1024)))),)),
+    "int32 product": ("int32_product", ()),
+}
+"""Workload → its kernel in hand_written/kernels.py, and what that takes behind the arrays."""
 
 ANY = math.inf
 
