@@ -45,6 +45,7 @@ class RunRecorder(LaunchRecorder):
         self.results: dict[int, Snapshots] = {}
         """By id of the program."""
         self._memory = Memory(Report(), spreads=True)
+        self.follow(self._memory)
         self._running = threading.local()
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -77,21 +78,6 @@ class RunRecorder(LaunchRecorder):
             )
         for number, (got, want) in enumerate(zip(found, expected, strict=True)):
             self._running.results.compare(f"result {number}", np.asarray(got), np.asarray(want))
-
-
-def _followed(name: str) -> Callable[..., None]:
-    """A watcher's method that also follows which elements have been written."""
-    recorded = getattr(LaunchRecorder, name)
-
-    def method(self: RunRecorder, *event: Any) -> None:
-        recorded(self, *event)
-        getattr(self._memory, name)(*event)
-
-    return method
-
-
-for _name in ("allocated", "shared", "register", "will", "moved"):
-    setattr(RunRecorder, _name, _followed(_name))
 
 
 def _arrays(value: Any) -> Any:

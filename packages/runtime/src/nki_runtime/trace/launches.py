@@ -28,6 +28,7 @@ class LaunchRecorder(Watcher):
 
     def __init__(self) -> None:
         self._now = _Launch()
+        self._followers: tuple[Watcher, ...] = ()
         self.programs: list[Program] = []
         self.cores: dict[int, int] = {}
         """By id of a program of several cores: how many."""
@@ -40,6 +41,10 @@ class LaunchRecorder(Watcher):
         """What estimates are made with; None: costs.json."""
         self.mode = "device"
 
+    def follow(self, watcher: Watcher) -> None:
+        """Pass what the machine does to a watcher of memory too."""
+        self._followers = (*self._followers, watcher)
+
     def unfinished(self) -> None:
         """Add what the kernel of this thread did until it raised, if it did."""
         self.ended(None)
@@ -47,8 +52,8 @@ class LaunchRecorder(Watcher):
     def allocated(self, storage: Storage) -> None:
         if not storage.fresh:
             self._now.adopted.append(storage)
-        for recorder in self._now.recorders:
-            recorder.allocated(storage)
+        for watcher in (*self._now.recorders, *self._followers):
+            watcher.allocated(storage)
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self._now.recorders = _recorders()
@@ -119,16 +124,16 @@ class LaunchRecorder(Watcher):
 
 
 def _passed_on(name: str) -> Callable[..., None]:
-    """A watcher's method that passes events to the recorder of its thread, if there is one."""
+    """A watcher's method that passes events to the recorders of its thread, and to followers."""
 
     def method(self: LaunchRecorder, *event: Any) -> None:
-        for recorder in self._now.recorders:
-            getattr(recorder, name)(*event)
+        for watcher in (*self._now.recorders, *self._followers):
+            getattr(watcher, name)(*event)
 
     return method
 
 
-for _name in ("register", "will", "did", "moved", "received", "arrived"):
+for _name in ("shared", "register", "will", "did", "moved", "received", "arrived"):
     setattr(LaunchRecorder, _name, _passed_on(_name))
 
 

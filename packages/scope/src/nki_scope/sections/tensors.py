@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from neuroncore.machine.observe import Event
-from neuroncore.machine.results import result_arrays
+from neuroncore.machine.results import shown
 from neuroncore.memory import View
 from neuroncore.program import assigned_name
-from nki_dtypes import finfo
+from neuroncore.source_location import Place
+from nki_dtypes import DType, finfo
 from nki_scope.document import Columns
 
 MOST = 2000
@@ -21,6 +23,8 @@ MOST = 2000
 SIDE, BINS, LARGE = 32, 24, 1e30
 WAITING_BYTES = 1 << 28
 """Copies of results that wait for their counts; the kernel is slowed less without these."""
+BLOCK_BYTES, ALIGNMENT = 1 << 25, 64
+"""Memory that copies share: of large blocks the system maps large pages, a fault for many."""
 COUNTED = 8192
 """Elements of a histogram; of larger results, evenly spaced ones."""
 CELLS = 160 * SIDE * SIDE
@@ -49,31 +53,68 @@ class Snapshot:
     """Levels, at most SIDE by SIDE."""
 
 
+class _Copies:
+    """Copies of arrays, one behind the other in blocks of memory that are used again."""
+
+    def __init__(self) -> None:
+        self._blocks: list[np.ndarray] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing is copied yet."""
+        self.num_bytes, self._block, self._at = 0, -1, BLOCK_BYTES
+
+    def of(self, array: np.ndarray) -> np.ndarray:
+        """A copy of the array; a large one has memory of its own."""
+        size = array.nbytes
+        self.num_bytes += size
+        if size > BLOCK_BYTES:
+            return np.array(array)
+        if self._at + size > BLOCK_BYTES:
+            self._next_block()
+        copy: np.ndarray = np.ndarray(array.shape, array.dtype, self._blocks[self._block], self._at)
+        copy[...] = array
+        self._at += -(-size // ALIGNMENT) * ALIGNMENT
+        return copy
+
+    def _next_block(self) -> None:
+        self._block, self._at = self._block + 1, 0
+        if self._block == len(self._blocks):
+            self._blocks.append(np.empty(BLOCK_BYTES, np.uint8))
+
+
+Source = str | tuple[str, Place | None]
+"""The name of a result, or the name and the place of its storage, where its variable is looked up
+once the kernel has run."""
+
+
 @dataclass(slots=True)
 class Snapshots:
     """The results of one launch."""
 
     steps: int = 0
-    left_out: dict[str, int] = field(default_factory=dict)
-    """Tensor → how many of its results are not kept."""
+    _left_out: Counter[Source] = field(default_factory=Counter)
+    """How many results of a tensor are not kept."""
     _kept: list[Snapshot] = field(default_factory=list)
-    _waiting: list[tuple[int, str, str, np.ndarray, np.ndarray | None]] = field(
+    _waiting: list[tuple[int, Source, DType | str, np.ndarray, np.ndarray | None]] = field(
         default_factory=list
     )
-    _bytes: int = 0
+    _copies: _Copies = field(default_factory=_Copies)
 
     def note(self, event: Event, unwritten: Callable[[View], np.ndarray | None]) -> None:
         """Keep the results of an instruction, or count them."""
-        if len(self._kept) + len(self._waiting) < MOST:
-            for operand, array in result_arrays(event).items():
-                view = event.views[operand]
-                self._wait(_name(view), view.dtype.name, array, unwritten(view))
-        else:
-            for operand in event.call.record.outputs:
-                view = event.views.get(operand)
-                if isinstance(view, View):
-                    name = _name(view)
-                    self.left_out[name] = self.left_out.get(name, 0) + 1
+        is_kept = len(self._kept) + len(self._waiting) < MOST
+        for operand in event.call.record.outputs:
+            view = event.views.get(operand)
+            if not isinstance(view, View):
+                continue
+            storage = view.storage
+            source = storage.name, storage.place
+            if is_kept:
+                found = view.array if view.spec.indirect is None else shown(view)
+                self._wait(source, view.spec.dtype, found, unwritten(view))
+            else:
+                self._left_out[source] += 1
         self.steps += 1
 
     def compare(self, name: str, found: np.ndarray, reference: np.ndarray) -> None:
@@ -81,28 +122,34 @@ class Snapshots:
         self._wait(f"{name}, ulps from the reference", "ulps", _ulps(found, reference))
 
     def _wait(
-        self, name: str, dtype: str, array: np.ndarray, unwritten: np.ndarray | None = None
-    ) -> None:
-        self._waiting.append((self.steps, name, dtype, array, unwritten))
-        self._bytes += array.nbytes
-        if self._bytes > WAITING_BYTES:
+        self, source: Source, dtype: DType | str, array: np.ndarray,
+        unwritten: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        self._waiting.append((self.steps, source, dtype, self._copies.of(array), unwritten))
+        if self._copies.num_bytes > WAITING_BYTES:
             self._count()
 
     def _count(self) -> None:
-        self._kept += [_snapshot(*each) for each in self._waiting]
+        self._kept += [
+            _snapshot(step, _name(source), str(dtype), array, unwritten)
+            for step, source, dtype, array, unwritten in self._waiting
+        ]
         self._waiting.clear()
-        self._bytes = 0
+        self._copies.clear()
 
     def section(self, columns: Columns) -> dict[str, Any]:
         """The document, with the pictures in one column."""
         self._count()
+        left_out: Counter[str] = Counter()
+        for source, count in self._left_out.items():
+            left_out[_name(source)] += count
         reduced = 1
         while sum(s.picture[::reduced, ::reduced].size for s in self._kept) > CELLS and reduced < 8:
             reduced *= 2
         pictures = [s.picture[::reduced, ::reduced] for s in self._kept]
         levels = [p.ravel() for p in pictures] or [np.zeros(0, int)]
         return {
-            "left": self.left_out,
+            "left": dict(left_out),
             "levels": LEVELS,
             "pictures": columns.add(np.concatenate(levels).tolist()),
             "results": [
@@ -117,9 +164,11 @@ class Snapshots:
         }  # fmt: skip
 
 
-def _name(view: View) -> str:
-    storage = view.storage
-    return storage.name or assigned_name(storage.place) or "tensor"
+def _name(source: Source) -> str:
+    if isinstance(source, str):
+        return source
+    given, place = source
+    return given or assigned_name(place) or "tensor"
 
 
 def _ulps(found: np.ndarray, reference: np.ndarray) -> np.ndarray:
