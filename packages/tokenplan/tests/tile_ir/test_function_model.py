@@ -236,6 +236,55 @@ def test_an_order_through_a_loop_that_may_be_empty_is_kept(trips):
     assert "loop loop has at most 2^20 iterations" in text
 
 
+def nested(body, inner, after=None):
+    """Four iterations of a loop whose inner one has an iteration in the first alone."""
+    one = body.integer(1)
+
+    def outer(j, token):
+        def within(k, token):
+            return [inner(j, k, token)]
+
+        left = body.one("subi", I32, NO_FLAGS, lhs=one, rhs=j)
+        (token,) = body.loop(left, within, [token])
+        return [after(j, token) if after else token]
+
+    body.loop(4, outer, [body.one("make_token", TOKEN)])
+
+
+def test_an_iteration_without_the_source_does_not_wait_for_its_earlier_ones():
+    """The store of all rows is in the first iteration alone; each loads one row and replaces it."""
+
+    def build(body, p):
+        zero, value = body.integer(0), body.constant(tile("f32", 4, 64), 0.0)
+        all_rows, rows = body.view(p, *WIDE[:2], (16, 64)), body.view(p, *WIDE)
+        wide = body.constant(tile("f32", 16, 64), 0.0)
+
+        def inner(j, k, token):
+            return body.store(all_rows, [zero, zero], wide, token)
+
+        def after(j, token):
+            _, token = body.load(rows, [j, zero], token)
+            return body.store(rows, [j, zero], value, token)
+
+        nested(body, inner, after)
+
+    text = explained(function(build, POINTER))
+    assert "store -> load  1 iteration of loop later" in text
+
+
+def test_an_order_inside_a_loop_that_may_be_empty_implies_orders_of_its_own_operations():
+    """A sink that runs is in an iteration of the inner loop, as the load before it is."""
+
+    def build(body, p):
+        zero, view = body.integer(0), body.view(p, *WIDE)
+        nested(body, lambda j, k, token: body.copied(view, [k, zero], [k, zero], token))
+
+    text = explained(function(build, POINTER))
+    kept, _ = text.split("tokens that it has")
+    assert "store -> load  1 iteration of loop later" in kept
+    assert "store -> store" not in kept and "load -> store  in the same iteration" in kept
+
+
 # -- pointers and tokens of several operands -------------------------------------------------------
 
 

@@ -201,33 +201,51 @@ class _Implication:
         Depth-first over operations with the iterations that remain. A path to the sink of a
         carried order contains a carried step: others order one iteration alone.
         """
-        seen: set[tuple[str, int]] = set()
-        stack = [(order.source, order.distance)]
+        start = (order.source, order.distance, False)
+        seen, stack = {start}, [start]
         while stack:
-            for name, left in self._steps(order, *stack.pop()):
-                if name == order.sink and (order.loop is None or left < order.distance):
+            name, left, ends = stack.pop()
+            for step in self._steps(order, name, left, ends):
+                rest = left - step.distance
+                if step.sink == order.sink and (order.loop is None or rest < order.distance):
                     return True
-                if (name, left) not in seen:
-                    seen.add((name, left))
-                    stack.append((name, left))
+                ends = self._ends(order, step.sink, rest)
+                if ends is not None and (new := (step.sink, rest, ends)) not in seen:
+                    seen.add(new)
+                    stack.append(new)
         return False
 
-    def _steps(self, order: Order, name: str, left: int) -> Iterator[tuple[str, int]]:
+    def _steps(self, order: Order, name: str, left: int, ends: bool) -> Iterator[Order]:
+        """Orders of the operation within the remaining iterations; `ends`: in the sink's alone."""
         for step in self.kept:
-            if step.source != name or step.loop not in (None, order.loop):
-                continue
-            if step.distance <= left and self._passes(order, step):
-                yield step.sink, left - step.distance
+            is_near = step.loop in (None, order.loop) and step.distance <= (0 if ends else left)
+            if step.source == name and is_near and self._in_loops(order, step.sink):
+                yield step
 
-    def _passes(self, order: Order, step: Order) -> bool:
-        """Whether the step's ends run in each iteration in which the order counts."""
-        a, c = self.ops[order.source], self.ops[order.sink]
-        needed = shared_loops(a, c)
-        if order.loop is not None:
-            needed = needed[: needed.index(order.loop) + 1]
-        for op in (self.ops[step.source], self.ops[step.sink]):
-            if op.loops[: len(needed)] != needed:
-                return False
-            if op not in (a, c) and any(self.empty[loop] for loop in op.loops[len(needed) :]):
-                return False
-        return True
+    def _ends(self, order: Order, name: str, left: int) -> bool | None:
+        """Whether the path must go on in the sink's iteration; None for one that may not exist.
+
+        An operation in a loop that may be empty runs where the source does, in the source's
+        iteration, or where the sink does, in the sink's.
+        """
+        is_first = left == order.distance
+        known = self._shared(name, order.source) if is_first else self._depth(order)
+        if self._runs(name, known):
+            return False
+        return True if self._runs(name, self._shared(name, order.sink)) else None
+
+    def _in_loops(self, order: Order, name: str) -> bool:
+        return self._shared(name, order.source) >= self._depth(order)
+
+    def _depth(self, order: Order) -> int:
+        """The number of loops in whose iterations the order counts."""
+        if order.loop is None:
+            return self._shared(order.source, order.sink)
+        return self.ops[order.source].loops.index(order.loop) + 1
+
+    def _shared(self, one: str, other: str) -> int:
+        return len(shared_loops(self.ops[one], self.ops[other]))
+
+    def _runs(self, name: str, depth: int) -> bool:
+        """Whether it runs wherever its outermost `depth` loops do."""
+        return not any(self.empty[loop] for loop in self.ops[name].loops[depth:])
