@@ -2,6 +2,7 @@
 
 import operator
 from math import floor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from neuroncore.program import Affine
 from tokenplan.tile_ir import DescriptionError, Index, TileKernel
 
-k, g = Index.variable("k"), Index.variable("g")
+k: Any = Index.variable("k")
+g: Any = Index.variable("g")
 VALUES = [{"k": a, "g": b} for a in range(5) for b in range(3)]
 
 
@@ -63,7 +65,8 @@ def test_an_operation_whose_result_is_not_affine_is_rejected_with_a_cure(operati
 
 def test_an_index_is_neither_an_extent_nor_a_value_of_a_tile():
     kernel = TileKernel("wrong")
-    a, row = kernel.array("a", (64, 64)), kernel.grid("row", 4)
+    a = kernel.array("a", (64, 64))
+    row: Any = kernel.grid("row", 4)
     for wrong in (
         lambda: kernel.load(a, (0, 0), (row, 4)),
         lambda: kernel.loop("j", row).__enter__(),

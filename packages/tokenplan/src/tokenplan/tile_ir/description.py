@@ -350,9 +350,10 @@ def _comparison(name: str, sign: str) -> Callable[[Index, Any], bool]:
     """It has a result where this is the same for all values of the variables."""
 
     def compare(index: Index, other: Any) -> bool:
-        if not isinstance(other, Affine | Real) and name in ("eq", "ne"):
+        if name in ("eq", "ne") and not isinstance(other, Affine | Real):
             return NotImplemented
-        difference = index - other
+        number: Any = other
+        difference = Index.__sub__(index, number)
         if difference.terms:
             index._reject(f"{sign} {other}", _CASES)
         return bool(getattr(operator, name)(difference.constant, 0))
