@@ -12,7 +12,15 @@ from packages.tokenplan.tests.tile_ir.test_sweep import make
 
 from neuroncore.layout import Layout
 from tokenplan.cli.main import main
-from tokenplan.tile_ir import DescriptionError, Order, TileKernel, compiler, emit, orders_of
+from tokenplan.tile_ir import (
+    DescriptionError,
+    Order,
+    TileKernel,
+    bytecode,
+    compiler,
+    emit,
+    orders_of,
+)
 from tokenplan.tile_ir.candidates import candidate
 from tokenplan.tile_ir.results import Result, Store, SweepError
 from tokenplan.tile_ir.sweep import sweep
@@ -149,3 +157,18 @@ def test_a_description_has_no_orders_or_bytecode_for_an_unknown_architecture():
         orders_of(found.described, target="foo")
     with pytest.raises(DescriptionError, match="unknown architecture 'sm_foo'"):
         emit(found.described, found.kernel, found.kept, target="sm_foo")
+
+
+@pytest.mark.parametrize(
+    ("hints", "twice"),
+    [({"sm_90": {"latency": 2, "latencx": 3}}, "sm_90, latency"),
+     ({"sm_90": {"latency": 2}, "sm_9x": {}}, "architecture sm_90")],
+)  # fmt: skip
+def test_a_hint_that_is_given_twice_is_rejected(hints, twice):
+    body = bytecode.Block((), (bytecode.Operation("return", {"values": ()}, ()),))
+    data = bytecode.write(bytecode.Module((bytecode.Function("k", body, hints),)))
+    assert bytecode.read(data).functions[0].hints == hints
+    repeated = data.replace(b"latencx", b"latency").replace(b"sm_9x", b"sm_90")
+
+    with pytest.raises(bytecode.BytecodeError, match=f"{twice} is twice in the hints"):
+        bytecode.read(repeated)

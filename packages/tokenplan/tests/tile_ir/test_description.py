@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokenplan.tile_ir import DescriptionError, Order, TileKernel, orders_of
+from tokenplan.tile_ir import DescriptionError, Order, TileKernel, emit, orders_of
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,22 @@ def test_unknown_kernel_hints_dtypes_and_operations_are_named():
         kernel.array("a", (4,), "f17")
     with pytest.raises(DescriptionError, match="unknown operation expp"):
         kernel.compute("expp", kernel.full((4, 4), 1.0))
+
+
+@pytest.mark.parametrize(("target", "kept"), [("sm_89", {}), ("sm_90", {"num_cta_in_cga": 4})])
+def test_a_hint_that_a_target_does_not_have_is_noted_and_left_out(target, kept, caplog):
+    """tileiras makes the same binary for sm_80 and sm_89 with clusters and without."""
+    kernel = TileKernel("clusters", num_cta_in_cga=4, occupancy=2)
+    a = kernel.array("a", (64, 64))
+    kernel.store(a, (0, 0), kernel.full((64, 64), 1.0))
+    found = orders_of(kernel.described(), target=target)
+    with caplog.at_level("INFO", "neuroncore.notes"):
+        module = emit(found.described, found.kernel, found.kept, target=target)
+
+    assert module.functions[0].hints == {target: {**kept, "occupancy": 2}}
+    assert ("num_cta_in_cga changes nothing here: sm_89 does not have it" in caplog.text) == (
+        not kept
+    )
 
 
 def fenced(store_order="weak", load_order="weak"):

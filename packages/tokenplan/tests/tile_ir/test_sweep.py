@@ -46,6 +46,20 @@ def test_candidates_are_dropped_before_they_are_compiled(tileiras, tmp_path):
     assert "16 candidates -> 4 illegal -> 6 slow path -> 3 duplicate" in funnel.text()
 
 
+def clustered(ctas):
+    kernel = TileKernel("clustered", num_cta_in_cga=ctas)
+    a = kernel.array("a", (64, 64))
+    kernel.store(a, (0, 0), kernel.full((64, 64), 1.0))
+    return kernel
+
+
+def test_candidates_that_differ_in_a_hint_without_effect_are_compiled_once(tileiras, tmp_path):
+    funnel = sweep(clustered, {"ctas": (2, 4)}, Store(tmp_path / "s.sqlite"), target="sm_80").funnel
+
+    assert (funnel.duplicate, funnel.compiled) == (1, 1)
+    assert funnel.reasons == {"ignored: the hint num_cta_in_cga, which sm_80 does not have": 2}
+
+
 def test_a_second_sweep_compiles_nothing_under_other_names_and_lines(tileiras, tmp_path):
     store = Store(tmp_path / "s.sqlite")
     first = sweep(make, {"rows": (16, 32)}, store)

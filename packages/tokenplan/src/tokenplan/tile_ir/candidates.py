@@ -18,7 +18,7 @@ from tokenplan.tile_ir.emission import emit
 from tokenplan.tile_ir.kernel_builder import TileKernel
 from tokenplan.tile_ir.orders import orders_of
 from tokenplan.tile_ir.results import FunctionError, Funnel, SweepError
-from tokenplan.tile_ir.verdicts import architecture, has_slow_load
+from tokenplan.tile_ir.verdicts import architecture, has_slow_load, ignored_hints
 
 Parameters = Mapping[str, object]
 DEFAULT_HINTS = {"allow_tma": True, "occupancy": 1, "num_cta_in_cga": 1}
@@ -43,6 +43,8 @@ class Candidate:
     promise: float
     """The estimate by which candidates are ordered before they are compiled: the least first."""
     is_slow: bool
+    ignored: Sequence[str] = ()
+    """Hints that the target does not have."""
 
 
 def canonical_key(module: bytecode.Module, target: str, version: str) -> str:
@@ -84,7 +86,8 @@ def candidate(make: Callable[..., TileKernel], parameters: Parameters, target: s
     slow = has_slow_load(described, target)
     steps = instances * _steps(described.body)
     per_step = _promise(described, architecture(target))
-    return Candidate(parameters, bytecode.write(module), key, steps, steps * per_step, slow)
+    data, ignored = bytecode.write(module), ignored_hints(described, target)
+    return Candidate(parameters, data, key, steps, steps * per_step, slow, ignored)
 
 
 def _made(make: Callable[..., TileKernel], parameters: Parameters) -> TileKernel:
@@ -148,12 +151,16 @@ def candidates(
         funnel.candidates += 1
         parameters = dict(zip(space, values, strict=True))
         try:
-            yield candidate(make, parameters, target)
+            found = candidate(make, parameters, target)
         except (compiler.CompilerError, FunctionError):
             raise
         except (LaunchError, AssertionError) as wrong:
             funnel.illegal += 1
             funnel.note("illegal", wrong)
+            continue
+        for hint in found.ignored:
+            funnel.note("ignored", f"the hint {hint}, which {target} does not have")
+        yield found
 
 
 ORDERINGS: dict[str, Callable[[list[Candidate]], list[Candidate]]] = {

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from neuroncore.notes import note_without_effect
 from tokenplan.kernel.model import Kernel
 from tokenplan.tile_ir.bytecode import Block, Function, Module, Operation, Value
 from tokenplan.tile_ir.bytecode.building import I32, BodyBuilder
@@ -17,7 +18,7 @@ from tokenplan.tile_ir.description import Compute, Described, Repeat, Statement,
 from tokenplan.tile_ir.function_model import FunctionModel
 from tokenplan.tile_ir.model import Order
 from tokenplan.tile_ir.token_tracing import ACCESSES
-from tokenplan.tile_ir.verdicts import architecture
+from tokenplan.tile_ir.verdicts import CLUSTERS, ignored_hints
 from tokenplan.tile_ir.views import Views
 
 FURTHEST = 8
@@ -142,7 +143,9 @@ def emit(
     target: str = "sm_90",
 ) -> Module:
     """The module of one kernel; `target` is the architecture that its hints are for."""
-    architecture(target)
+    ignored = ignored_hints(described, target)
+    for name in ignored:
+        note_without_effect(f"the hint {name}", f"{target} does not have it", CLUSTERS)
     body = BodyBuilder(is_numbered=True)
     emitter = _Emitter(described, target, Views(body, described.ranges()))
     parameters = body.values([tile(pointer(array.dtype)) for array in described.arrays])
@@ -152,7 +155,8 @@ def emit(
     emitter.start(parameters)
     emitter.statements(described.body)
     body.add("return", ())
-    hints = {target: dict(described.hints)} if described.hints else {}
+    kept = {name: value for name, value in described.hints.items() if name not in ignored}
+    hints = {target: kept} if kept else {}
     block = Block(parameters, tuple(body.operations))
     place = next((s.place for s in described.body if s.place), None)
     return Module((Function(described.name, block, hints, True, place),), version)

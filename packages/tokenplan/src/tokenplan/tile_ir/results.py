@@ -76,7 +76,7 @@ class Funnel:
     lost: list[str] = field(default_factory=list)
     """Why workers were lost."""
     reasons: dict[str, int] = field(default_factory=dict)
-    """Why candidates are illegal or failed, and how many."""
+    """Why candidates are illegal or failed, what of them is ignored, and how many."""
 
     def note(self, stage: str, reason: object) -> None:
         """Counts a reason."""

@@ -20,6 +20,10 @@ ARCHITECTURES = tuple(f"sm_{n}" for n in (80, 86, 87, 88, 89, 90, 100, 103, 107,
 FIRST_TARGET = 90
 """sm_90 is the first architecture with TMA."""
 
+CLUSTERS = "CUDA C++ Programming Guide: thread block clusters, compute capability 9.0"
+HINTS_SINCE = {"num_cta_in_cga": 90}
+"""Hints that older architectures ignore: without clusters of CTAs the binary is the same."""
+
 
 @dataclass(frozen=True, slots=True)
 class AccessVerdict:
@@ -86,6 +90,12 @@ def architecture(target: str) -> int:
             f"unknown architecture {target!r}", expected=", ".join(ARCHITECTURES)
         )
     return int(target.removeprefix("sm_"))
+
+
+def ignored_hints(described: Described, target: str) -> list[str]:
+    """Hints of the kernel that the target does not have."""
+    number = architecture(target)
+    return [name for name in described.hints if number < HINTS_SINCE.get(name, 0)]
 
 
 Rule = Callable[[Transfer, TileView, str], bool]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from tokenplan.tile_ir.bytecode.errors import BytecodeError
 from tokenplan.tile_ir.bytecode.operations import ENUMS
@@ -136,15 +136,28 @@ def write_hints(out: Output, hints: Any) -> None:
             write_tagged(out, value if isinstance(value, bool) else Number(I32, value))
 
 
+_V = TypeVar("_V")
+
+
 def read_hints(source: Input) -> dict[str, dict[str, int | bool]]:
     """As written; a hint that is neither a number nor a truth value is rejected."""
-    found: dict[str, dict[str, int | bool]] = {}
-    for _ in source.counted():
-        arch = source.string()
-        if source.byte() != 10:
-            raise BytecodeError("the hints of an architecture are not a dictionary")
-        found[arch] = dict(_hint(source) for _ in source.counted())
+    return _unique("the architecture", (_architecture(source) for _ in source.counted()))
+
+
+def _unique(what: str, entries: Iterable[tuple[str, _V]]) -> dict[str, _V]:
+    found: dict[str, _V] = {}
+    for name, value in entries:
+        if name in found:
+            raise BytecodeError(f"{what} {name} is twice in the hints")
+        found[name] = value
     return found
+
+
+def _architecture(source: Input) -> tuple[str, dict[str, int | bool]]:
+    name = source.string()
+    if source.byte() != 10:
+        raise BytecodeError("the hints of an architecture are not a dictionary")
+    return name, _unique(f"{name},", (_hint(source) for _ in source.counted()))
 
 
 def _hint(source: Input) -> tuple[str, int | bool]:
