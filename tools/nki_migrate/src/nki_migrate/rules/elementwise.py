@@ -12,13 +12,13 @@ from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import as_dtype
+from nki_migrate.rewriting.destinations.allocation import temporary
 from nki_migrate.rewriting.destinations.destination import (
     Operand,
     Result,
     destination,
     emit,
     result_of,
-    temporary,
     whole_shape,
 )
 from nki_migrate.rewriting.destinations.regions import valid_region

@@ -10,7 +10,8 @@ from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, text_of
-from nki_migrate.rewriting.destinations.destination import Result, destination, emit, temporary
+from nki_migrate.rewriting.destinations.allocation import temporary
+from nki_migrate.rewriting.destinations.destination import Result, destination, emit
 from nki_migrate.rewriting.destinations.regions import valid_region
 from nki_migrate.rewriting.operations.masked_calls import affine_pattern, select
 from nki_migrate.rewriting.operations.operators import copied

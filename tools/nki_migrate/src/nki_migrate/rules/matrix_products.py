@@ -11,13 +11,8 @@ from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, text_of
-from nki_migrate.rewriting.destinations.destination import (
-    Result,
-    destination,
-    emit,
-    note_write,
-    temporary,
-)
+from nki_migrate.rewriting.destinations.allocation import temporary
+from nki_migrate.rewriting.destinations.destination import Result, destination, emit, note_write
 from nki_migrate.rewriting.destinations.psum_accumulation import first_kind, is_sum
 from nki_migrate.rewriting.destinations.regions import valid_limits
 from nki_migrate.rewriting.inference.observations import most_seen

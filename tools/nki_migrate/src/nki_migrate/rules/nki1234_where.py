@@ -11,13 +11,8 @@ from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import as_dtype
-from nki_migrate.rewriting.destinations.destination import (
-    Operand,
-    Result,
-    destination,
-    emit,
-    temporary,
-)
+from nki_migrate.rewriting.destinations.allocation import temporary
+from nki_migrate.rewriting.destinations.destination import Operand, Result, destination, emit
 from nki_migrate.rewriting.destinations.regions import valid_region
 from nki_migrate.rewriting.inference.promotion import met, two_guessed, with_number
 from nki_migrate.rewriting.operations.broadcasting import broadcast_to, form_of, spread_shape

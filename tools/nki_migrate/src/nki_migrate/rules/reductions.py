@@ -10,13 +10,13 @@ from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import as_dtype, text_of
+from nki_migrate.rewriting.destinations.allocation import temporary
 from nki_migrate.rewriting.destinations.destination import (
     Result,
     destination,
     emit,
     note_write,
     result_of,
-    temporary,
 )
 from nki_migrate.rewriting.destinations.regions import cut, mask_region, valid_limits, valid_region
 from nki_migrate.rewriting.inference.promotion import float32, is_truth, reject_truth_values

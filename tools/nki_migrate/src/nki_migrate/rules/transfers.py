@@ -14,19 +14,22 @@ from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.mutable_parameters import is_in_out, is_output
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
+from nki_migrate.rewriting.destinations.allocation import temporary
 from nki_migrate.rewriting.destinations.destination import (
     Result,
-    check_partitions,
-    check_start,
     destination,
     emit,
     is_widened,
     note_write,
     result_of,
-    temporary,
     whole_shape,
 )
 from nki_migrate.rewriting.destinations.regions import cut, mask_region, valid_limits
+from nki_migrate.rewriting.destinations.start_partition import (
+    check_mask_start,
+    readable,
+    reject_start,
+)
 from nki_migrate.rewriting.expressions.compile_time_calls import makes_tile, value_into
 from nki_migrate.rewriting.functions.covering_grid import note_cover
 from nki_migrate.rewriting.inference.observations import guard, seen_same
@@ -163,8 +166,9 @@ def _dma(
     """`nisa.dma_copy(dst, src)`."""
     limits = cut(source, region.limits, region.rank)
     for tile, parts in ((dst, cut(dst, region.limits, region.rank)), (source, limits)):
-        check_partitions(parts.get(0) if tile.buffer != "hbm" else None)
-        check_start(ctx, tile)
+        check_mask_start(parts.get(0) if tile.buffer != "hbm" else None)
+    reject_start(ctx, dst)
+    source = readable(ctx, source, is_cut=bool(limits))
     arguments = [("dst", text), ("src", spell(ctx, source, limits)), *others]
     ctx.emit_call("dma_copy", arguments, region.guards)
     note_write(ctx, dst, region.limits, "other")

@@ -81,3 +81,19 @@ def test_a_mask_of_a_store_of_two_axes_stays():
     result = migrate_source(text, "k.py", Request())
 
     assert {f.rule for f in result.findings if not f.applied} == {"NKI1172"}
+
+
+def test_a_mask_in_a_loop_that_counts_down_selects_what_it_selected(tmp_path):
+    body = """for k in range(2, -1, -1):
+        t = nl.load(x[k * 3 + i, j], mask=(k * 3 + i < rows))
+        nl.store(out[k * 3 + i, j], t, mask=(k * 3 + i < rows))
+    return out
+"""
+    head = KERNEL.partition("    t = ")[0].replace("i = nl.arange(rows)", "i = nl.arange(3)")
+    x = X[:7]
+
+    result = migrate_source(head + "    " + body, "k.py", Request())
+
+    assert result.kernels[0].complete, result.findings
+    new = run(tmp_path / "new.py", result.after, x, 0, backend="beta2", nki="0.7")
+    np.testing.assert_array_equal(new, x)

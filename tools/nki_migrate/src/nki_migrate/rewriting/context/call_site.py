@@ -58,7 +58,7 @@ def _no_counterpart(canonical: str) -> str:
 class Handlers:
     """Functions of layers above the context.
 
-    `evaluate(ctx, node)`, `rewrite_body(ctx, body)`, and `to_index(ctx, node, tile, is_in_place)`.
+    `evaluate(ctx, node)`, `rewrite_body(ctx, body)`, and `to_index(ctx, node, tile)`.
     """
 
     evaluate: Callable[..., Value]

@@ -86,6 +86,7 @@ class Context:
         self.basis: list[str] = []
         self.witness = "observed"  # the source of sizes and dtypes that were seen
         self.sizes: dict[str, Mapping[int, tuple[int, ...]]] = {}  # atom → what it was, per run
+        self.numbers: dict[str, set[int]] = {}  # atom → all that it was
         self.alike: dict[str, Poly] = {}  # atom of a helper → what it is equal to in every call
         self.passed_dtypes: dict[str, tuple[str, ...]] = {}  # `x.dtype` → keys, one per call
         self.kinds: dict[str, type] = {}  # atom of a parameter → int or float, as observed

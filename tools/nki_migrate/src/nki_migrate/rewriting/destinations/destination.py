@@ -11,17 +11,21 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuroncore.targets import PARTITIONS, QUADRANT
 from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType
-from nki_migrate.facts.values import Index, Part, Slice, Storage, Sym, Tensor
+from nki_migrate.facts.values import Index, Storage, Sym, Tensor
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context
-from nki_migrate.rewriting.context.line_breaks import call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype
+from nki_migrate.rewriting.destinations.allocation import allocate, temporary
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
 from nki_migrate.rewriting.destinations.regions import cut, mask_region
-from nki_migrate.rewriting.inference.observations import guard, seen_maximum, seen_same
+from nki_migrate.rewriting.destinations.start_partition import (
+    check_mask_start,
+    from_first_partition,
+    reject_start,
+)
+from nki_migrate.rewriting.inference.observations import guard, seen_same
 from nki_migrate.rewriting.inference.observed_dtypes import is_seen_float32, require_floating
 from nki_migrate.rewriting.inference.promotion import Guess, float32
 from nki_migrate.rewriting.views.masks import EVERYWHERE, Region
@@ -46,42 +50,6 @@ class Result:
     region: Region | None = None
     guess: Guess | None = None
     hint: str = ""
-
-
-def allocate(
-    ctx: Context,
-    name: str,
-    shape: tuple[Sym, ...] | str,
-    dtype: DType,
-    buffer: str,
-    node: ast.AST,
-) -> Tensor:
-    """Emit `name = nl.ndarray(shape, dtype=…, buffer=…)`."""
-    nl = ctx.alias("nl")
-    text = shape if isinstance(shape, str) else ctx.shape_text(shape)
-    region = "shared_hbm" if buffer == "hbm" else buffer
-    arguments = [("", text), ("dtype", ctx.dtype_text(dtype)), ("buffer", f"{nl}.{region}")]
-    ctx.emit(f"{name} = {call_text(f'{nl}.ndarray', arguments, ctx.width - len(name) - 3)}")
-    dims = None if isinstance(shape, str) else shape
-    like = ctx.likes.get(shape) if isinstance(shape, str) else None
-    storage = Storage(name, dims, dtype, buffer, ctx.loops, ctx.site(node))
-    storage.is_value, storage.like = True, like
-    ctx.scope.held[name] = storage  # from here on the name holds nothing else
-    return Tensor(storage, dims)
-
-
-def temporary(
-    ctx: Context,
-    hint: str,
-    shape: tuple[Sym, ...] | str,
-    dtype: DType,
-    buffer: str,
-    node: ast.AST,
-) -> Tensor:
-    """A tile under a name of our own."""
-    name = ctx.fresh_name(hint)
-    ctx.temporaries.add(name)
-    return allocate(ctx, name, shape, dtype, buffer, node)
 
 
 def destination(
@@ -301,44 +269,19 @@ def emit(
         size = f"a tile of {len(dst.shape)} dimensions"
         raise Cannot(Reason.FOLDED_AXES, f"{size}: an instruction takes at most {VIEW_DIMENSIONS}")
     limits, rank = region.limits, region.rank
-    check_partitions(limits.get(0))
+    check_mask_start(limits.get(0))
+    reject_start(ctx, dst)
     if reduces and dst.shape is not None:
         limits, rank = region.rows, len(dst.shape)
     arguments = [("dst", spell(ctx, dst, cut(dst, limits, rank)))]
     for name, operand in operands:
         if isinstance(operand, Tensor):
+            operand = from_first_partition(ctx, operand)
             ctx.use(operand, "op")
             operand = spell(ctx, operand, cut(operand, region.limits, region.rank))
         arguments.append((name, operand))
     ctx.emit_call(instruction, arguments, region.guards)
     note_write(ctx, dst, limits, kind)
-
-
-def starts_legally(start: Sym, size: Sym) -> bool:
-    """Whether so many partitions may start there: at 0, 32, 64 or 96 [NKI architecture guide]."""
-    if start.value is None or size.value is None:
-        return start.value == 0
-    step = next((n for n in (QUADRANT, 2 * QUADRANT) if size.value <= n), PARTITIONS)
-    return start.value % step == 0
-
-
-def check_start(ctx: Context, tensor: Tensor) -> None:
-    """Raise Cannot where a run had a view on chip begin at a partition that it may not begin at."""
-    blocks = tensor.storage.blocks
-    if tensor.buffer == "hbm" or tensor.dims is None or len(tensor.dims) <= blocks:
-        return
-    start = tensor.dims[blocks].offset
-    largest = start.value if start.value is not None else seen_maximum(ctx, start.poly)
-    if largest is not None and largest % QUADRANT:
-        text = f"`{tensor.storage.name}` from partition `{start.text}` on: start at 0, 32, 64 or 96"
-        raise Cannot(Reason.PERMUTED_AXES, text)
-
-
-def check_partitions(part: Part | None) -> None:
-    """Raise Cannot where an instruction would start at a partition that it may not start at."""
-    if isinstance(part, Slice) and not starts_legally(part.start, part.extent):
-        text = f"a mask from partition `{part.start.text}` on: start at 0, 32, 64 or 96"
-        raise Cannot(Reason.OTHER_MASK, text)
 
 
 def note_write(ctx: Context, dst: Tensor, limits: Limits, kind: str) -> None:

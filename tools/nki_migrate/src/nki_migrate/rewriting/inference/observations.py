@@ -48,7 +48,10 @@ def refined(ctx: Context, node: ast.expr, value: Value) -> Value:
 
 def _note_number(ctx: Context, poly: Poly, seen: Observation) -> None:
     atom, numbers = poly.single_atom, seen.numbers
-    if atom is not None and numbers is not None and seen.kind is int:
+    if atom is None or seen.kind is not int:
+        return
+    ctx.numbers.setdefault(atom, set()).update(v for run in seen.runs for v in run.values)
+    if numbers is not None:
         ctx.sizes.setdefault(atom, {run: (int(n),) for run, n in numbers.items()})
 
 

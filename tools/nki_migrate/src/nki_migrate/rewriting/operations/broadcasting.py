@@ -13,7 +13,7 @@ from nki_migrate.facts.values import Dim, Sym, Tensor
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.line_breaks import call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
-from nki_migrate.rewriting.destinations.destination import temporary
+from nki_migrate.rewriting.destinations.allocation import temporary
 from nki_migrate.rewriting.destinations.regions import valid_limits
 from nki_migrate.rewriting.inference.observations import differing_sizes, guard, seen_one, seen_same
 from nki_migrate.rewriting.views.tensors import home, own_dtype, storage_dims

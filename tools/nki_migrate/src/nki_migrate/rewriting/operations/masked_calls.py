@@ -17,14 +17,10 @@ from nki_migrate.facts.values import Bound, Index, Mask, Relation, Sym, Tensor, 
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Rewrite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
-from nki_migrate.rewriting.destinations.destination import (
-    Operand,
-    Result,
-    emit,
-    starts_legally,
-    temporary,
-)
+from nki_migrate.rewriting.destinations.allocation import temporary
+from nki_migrate.rewriting.destinations.destination import Operand, Result, emit
 from nki_migrate.rewriting.destinations.regions import valid_region
+from nki_migrate.rewriting.destinations.start_partition import starts_legally
 from nki_migrate.rewriting.inference.observations import seen_same
 from nki_migrate.rewriting.operations.operators import copy_into
 from nki_migrate.rewriting.views.masks import region_of

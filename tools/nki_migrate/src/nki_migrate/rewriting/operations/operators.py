@@ -18,15 +18,16 @@ from nki_migrate.rewriting.context.call_site import NOWHERE, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_number
+from nki_migrate.rewriting.destinations.allocation import temporary
 from nki_migrate.rewriting.destinations.destination import (
     Operand,
     Result,
     destination,
     emit,
-    temporary,
     whole_shape,
 )
 from nki_migrate.rewriting.destinations.regions import valid_region
+from nki_migrate.rewriting.destinations.start_partition import from_first_partition
 from nki_migrate.rewriting.inference.promotion import (
     float32,
     guessed,
@@ -210,7 +211,7 @@ def two_tiles(ctx: Context, op: str, a: Tensor, b: Tensor, result: Result) -> Te
     ctx.report(Reason.COLUMN_OPERAND, result.node, f"`{op}` with a (P, 1) tile is tensor_scalar")
     swapped = form == "column left"
     tile, column = (b, a) if swapped else (a, b)
-    column = to_float32(ctx, result.node, column)
+    column = to_float32(ctx, result.node, from_first_partition(ctx, column))
     operand: Operand = column
     if not result.region and valid_region(ctx, tile).is_everywhere:
         operand = spell(ctx, column)
@@ -267,28 +268,10 @@ def copied(ctx: Context, node: ast.AST, source: Tensor, region: Region | None = 
     return copy_into(ctx, source, Result(node, dtype=own_dtype(ctx, source), region=region))
 
 
-def to_index(ctx: Context, node: ast.AST, numbers: Tensor, is_in_place: bool) -> Tensor:
-    """Numbers as indices: integers, and a single one in partition 0, which HBM moves it to."""
+def to_index(ctx: Context, node: ast.AST, numbers: Tensor) -> Tensor:
+    """Numbers as indices: DMA takes integers."""
     kind = DType(f"{ctx.alias('nl')}.int32", "int32")
-    if not is_in_place:
-        numbers = _through_hbm(ctx, node, numbers)
     return copy_into(ctx, numbers, Result(node, dtype=kind, hint="int32"))
-
-
-def _through_hbm(ctx: Context, node: ast.AST, number: Tensor) -> Tensor:
-    """An element of any partition in a tile of its own."""
-    storage, own = number.storage, own_dtype(ctx, number)
-    if storage.shape is None or not number.dims or len(number.dims) < 2:
-        raise Cannot(Reason.DYNAMIC_INDEX, "a number of a tile of unknown shape", node)
-    scratch = temporary(ctx, hint_of(number, "hbm"), storage.shape, own, "hbm", node)
-    emit(ctx, "dma_copy", scratch, [("src", Tensor(storage, storage.shape))])
-    unit = Sym.number(1)
-    first, *middle, last = number.dims
-    ends = (replace(first, terms=((0, unit),)), replace(last, terms=((1, unit),)))
-    place = Tensor(scratch.storage, (unit, unit), (ends[0], *middle, ends[1]))
-    one = temporary(ctx, hint_of(number, "index"), (unit, unit), own, "sbuf", node)
-    emit(ctx, "dma_copy", one, [("src", place)])
-    return one
 
 
 def to_float32(ctx: Context, node: ast.AST, column: Tensor) -> Tensor:

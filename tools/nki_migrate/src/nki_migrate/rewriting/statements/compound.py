@@ -47,13 +47,13 @@ def _header(
 
 
 def _for(ctx: Context, statement: ast.For) -> None:
-    bounds: list[tuple[Sym, Sym] | None] = [None]
+    bounds: list[_Range | None] = [None]
 
     def enter() -> bool:
         ctx.value_of(statement.iter)
         _reject_device_bounds(ctx, statement.iter)
         bounds[0] = _range_bounds(ctx, statement.iter)
-        if runs_at_all(ctx, bounds[0]):
+        if runs_at_all(ctx, bounds[0] and bounds[0][:2]):
             ctx.sure_loops.add(ctx.site(statement))
         _header(ctx, statement, [statement.iter])
         return False
@@ -89,15 +89,26 @@ def _reject_device_bounds(ctx: Context, node: ast.expr) -> None:
         raise Cannot(Reason.DEVICE_LOOP, text, node)
 
 
-def _range_bounds(ctx: Context, node: ast.expr) -> tuple[Sym, Sym] | None:
-    """Start and stop of a loop that counts in compile-time numbers."""
+_Range = tuple[Sym, Sym, int]
+"""Of a loop's variable: the least value, the end of its values, a divisor of all of them."""
+
+
+def _range_bounds(ctx: Context, node: ast.expr) -> _Range | None:
+    """The values of a loop that counts in compile-time numbers."""
     if not isinstance(node, ast.Call):
         return None
     numbers = [as_number(ctx, ctx.value_of(a)) for a in node.args]
     bounds = [n for n in numbers if n is not None]
     if not _is_range(ctx, node) or not bounds or len(bounds) < len(numbers):
         return None
-    return (bounds[0], bounds[1]) if len(bounds) > 1 else (Sym.number(0), bounds[0])
+    return _counted(ctx, *(bounds if len(bounds) > 1 else (Sym.number(0), bounds[0])))
+
+
+def _counted(ctx: Context, start: Sym, stop: Sym, by: Sym | None = None) -> _Range:
+    step = (by.value if by else 1) or 1
+    divisor = abs(step) if ctx.facts.divides(abs(step), start.poly) else 1
+    one = Sym.number(1)
+    return (start, stop, divisor) if step > 0 else (stop + one, start + one, divisor)
 
 
 def _is_range(ctx: Context, node: ast.Call) -> bool:
@@ -107,13 +118,14 @@ def _is_range(ctx: Context, node: ast.Call) -> bool:
     return is_builtin and not is_shadowed(ctx.index, node, "range")
 
 
-def _bind_loop_variable(ctx: Context, name: str, bounds: tuple[Sym, Sym] | None) -> None:
+def _bind_loop_variable(ctx: Context, name: str, bounds: _Range | None) -> None:
     if bounds is None:
         bind_anything(ctx, name)
         return
     atom = ctx.atom(name)
-    start, stop = bounds
+    start, stop, divisor = bounds
     ctx.facts.ranges[atom] = (start.poly, stop.poly - Poly.number(1))
+    ctx.facts.divisible.add((Poly.atom(atom), divisor))
     ctx.scope.bind(name, Unknown(name))
     ctx.scope.values[name] = ctx.named(name, Poly.atom(atom))
 

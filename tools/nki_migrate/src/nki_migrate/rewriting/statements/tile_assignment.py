@@ -14,13 +14,13 @@ from nki_migrate.rewriting.context.call_site import Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_number, text_of
+from nki_migrate.rewriting.destinations.allocation import temporary
 from nki_migrate.rewriting.destinations.destination import (
     VIEW_DIMENSIONS,
     Result,
     emit,
     finish,
     is_widened,
-    temporary,
 )
 from nki_migrate.rewriting.destinations.psum_accumulation import is_sum, is_zero
 from nki_migrate.rewriting.expressions.compile_time_calls import value_into

@@ -127,7 +127,7 @@ def _as_integers(ctx: Context, numbers: Tensor, node: ast.AST) -> Tensor:
     if numbers.shape is None or (_are_integers(ctx, numbers) and _starts_legally(numbers)):
         return numbers
     if node not in ctx.integers:
-        ctx.integers[node] = ctx.handlers.to_index(ctx, node, numbers, _starts_legally(numbers))
+        ctx.integers[node] = ctx.handlers.to_index(ctx, node, numbers)
     return ctx.integers[node]
 
 
