@@ -165,7 +165,7 @@ def test_a_description_has_no_orders_or_bytecode_for_an_unknown_architecture():
      ({"sm_90": {"latency": 2}, "sm_9x": {}}, "architecture sm_90")],
 )  # fmt: skip
 def test_a_hint_that_is_given_twice_is_rejected(hints, twice):
-    body = bytecode.Block((), (bytecode.Operation("return", {"values": ()}, ()),))
+    body = bytecode.Block((), (bytecode.Operation("return", {"values": ()}, (), {}),))
     data = bytecode.write(bytecode.Module((bytecode.Function("k", body, hints),)))
     assert bytecode.read(data).functions[0].hints == hints
     repeated = data.replace(b"latencx", b"latency").replace(b"sm_9x", b"sm_90")
