@@ -1,6 +1,7 @@
 """Processes of this machine, by their files in /proc."""
 
 import re
+import time
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -19,6 +20,16 @@ def descendants(number):
             child = int(stat.parent.name)
             found += [child, *descendants(child)]
     return found
+
+
+def have_ended(numbers, seconds=10.0):
+    """Whether processes end within some seconds."""
+    deadline = time.monotonic() + seconds
+    while alive := any(Path(f"/proc/{number}").exists() for number in numbers):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.01)
+    return not alive
 
 
 def listening(number):

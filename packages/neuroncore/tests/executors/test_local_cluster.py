@@ -3,23 +3,16 @@
 import os
 import signal
 import subprocess
+import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from packages.neuroncore.tests.executor_jobs import JOBS
-from packages.neuroncore.tests.processes import descendants, listening
+from packages.neuroncore.tests.processes import descendants, have_ended, listening
 
 from neuroncore.executors import ExecutorError, ExecutorLostError, Finished, Job, ray_cluster
-from neuroncore.executors.ray_actors import (
-    MARKER,
-    PREFIX,
-    _Cluster,
-    _locked_marker,
-    _remove,
-    short_folder,
-)
+from neuroncore.executors.ray_actors import _Cluster, short_folder
 
 LOOPBACK = {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
 
@@ -68,50 +61,28 @@ def test_a_run_s_folder_with_a_long_path_is_replaced_by_a_temporary_one(tmp_path
     assert [*long.iterdir()] == []
 
 
-def test_the_folder_of_a_cluster_whose_driver_was_killed_is_removed_by_the_next(run_folder):
-    ended, runs = (Path(tempfile.mkdtemp(prefix=PREFIX, dir=run_folder)) for _ in range(2))
-    _locked_marker(ended).close()
-
-    with _locked_marker(runs):
-        made = short_folder(run_folder)
-
-    assert {*run_folder.iterdir()} == {made, runs}
-
-
-def test_folders_that_no_cluster_has_marked_are_left_alone(run_folder):
-    marked = Path(tempfile.mkdtemp(prefix=PREFIX, dir=run_folder))
-    _locked_marker(marked).close()
-    copied = run_folder / f"{PREFIX}copied"
-    marked.rename(copied)
-    for name, files in {
-        "raydata": ("token", "precious"), f"{PREFIX}mine": ("token", "precious"),
-        f"{PREFIX}other": (MARKER,), "else": (),
-    }.items():  # fmt: skip
-        (run_folder / name).mkdir()
-        for file in files:
-            (run_folder / name / file).write_text("mine")
-    _locked_marker(run_folder / "else").close()
-    (run_folder / f"{PREFIX}link").symlink_to(run_folder / "else")
-    before = {*run_folder.rglob("*")}
-
-    made = short_folder(run_folder)
-
-    assert {*run_folder.rglob("*")} == before | {made}
+DRIVER = """
+import sys, time
+from pathlib import Path
+from neuroncore.executors import ray_cluster
+with ray_cluster("local", 1, folder=Path(sys.argv[1])):
+    print("started", flush=True)
+    time.sleep(600)
+"""
 
 
-def test_a_process_that_reads_a_file_of_a_cluster_is_not_its_own(run_folder):
-    (run_folder / "log").touch()
-    environment = {**os.environ, "RAY_AUTH_TOKEN_PATH": f"{run_folder}/token"}
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_cluster_ends_with_its_driver_and_leaves_nothing(run_folder, number):
+    pytest.importorskip("ray")
+    command = [sys.executable, "-c", DRIVER, str(run_folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as driver:
+        assert driver.stdout.readline() == b"started\n"
+        below = descendants(driver.pid)
+        driver.send_signal(number)
 
-    with (
-        subprocess.Popen(["tail", "-f", str(run_folder / "log")]) as reader,
-        subprocess.Popen(["sleep", "600"], env=environment) as started,
-    ):
-        _remove(run_folder)
-
-        assert started.wait(5) == -signal.SIGKILL
-        assert reader.poll() is None
-        reader.kill()
+    assert len(below) > 4
+    assert have_ended(below)
+    assert [*run_folder.iterdir()] == []
 
 
 def test_ctrl_c_while_a_cluster_starts_comes_once_it_can_be_ended(monkeypatch):
@@ -133,12 +104,21 @@ def test_ctrl_c_while_a_cluster_starts_comes_once_it_can_be_ended(monkeypatch):
 def test_a_cluster_whose_head_is_lost_while_it_starts_ends_the_run(run_folder, monkeypatch):
     pytest.importorskip("ray")
     monkeypatch.setattr("neuroncore.executors.ray_actors.START_S", 0.05)
-    monkeypatch.setattr(
-        "neuroncore.executors.ray_actors._Cluster._connected", lambda *_: time.sleep(600)
-    )
 
     with pytest.raises(ExecutorLostError, match=r"has not started within 0\.05 s"):
         ray_cluster("local", 1, folder=run_folder).__enter__()
+    assert [*run_folder.iterdir()] == []
+
+
+def test_a_cluster_that_cannot_start_says_why(run_folder, monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.setattr("neuroncore.executors.ray_actors.HEAD", "no_such_module:head")
+    before = dict(os.environ)
+
+    with pytest.raises(ExecutorLostError, match=r"has not started(.|\n)*no_such_module"):
+        ray_cluster("local", 1, folder=run_folder).__enter__()
+    assert [*run_folder.iterdir()] == []
+    assert dict(os.environ) == before
 
 
 def test_an_error_of_a_cluster_names_the_caller_s_line(monkeypatch):

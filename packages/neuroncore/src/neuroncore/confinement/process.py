@@ -13,8 +13,6 @@ import os
 import signal
 import socket
 import sys
-import time
-from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -34,8 +32,6 @@ then renaming between folders, truncating, commands of devices."""
 _TCP, _SCOPES = 0b11, 0b11  # bind and connect (4); abstract sockets and signals of others (6)
 _WRITE_FILE = 1 << 1
 DEVICES = (os.devnull, "/dev/tty")
-ENDING_S = 5.0
-"""How long processes may take to end."""
 _FILE_WRITES = _WRITE_FILE | 1 << 14
 
 
@@ -168,34 +164,3 @@ def _call(*arguments: object) -> int:
 
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
-
-
-def end_processes_with(variable: str) -> None:
-    """End the processes of this user that began with NAME=VALUE, where /proc lists them.
-
-    They are listed until there is none: one that is ending may have started another.
-    """
-    deadline = time.monotonic() + ENDING_S
-    while (found := _begun_with(os.fsencode(variable))) and time.monotonic() < deadline:
-        for number in found:
-            with suppress(OSError):  # it has ended
-                os.kill(number, signal.SIGKILL)
-        time.sleep(0.01)
-
-
-def _begun_with(variable: bytes) -> set[int]:
-    """The processes that began with a variable, and all below them: a title hides what one has."""
-    begun, below = set[int](), defaultdict[int, list[int]](list)
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # of another user, or ended
-            number = int(process.name)
-            parent = int((process / "stat").read_bytes().rpartition(b")")[2].split()[1])
-            below[parent].append(number)
-            if variable in (process / "environ").read_bytes().split(b"\0"):
-                begun.add(number)
-    waiting = [*begun]
-    while waiting:
-        fresh = [n for n in below[waiting.pop()] if n not in begun]
-        begun.update(fresh)
-        waiting += fresh
-    return begun

@@ -11,7 +11,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import IO, NamedTuple
 
 from neuroncore.executors.messages import MessageError, read_message
 from neuroncore.executors.protocol import ExecutorError, Job, Limits
+from neuroncore.executors.supervised import start_supervised
 from neuroncore.executors.workers import Gone, Message, WorkerExecutor
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -28,7 +28,7 @@ ENDING_S = 5.0
 """How long a process that has closed its connection may take to end."""
 READ_BYTES, LOG_BYTES = 1 << 20, 1 << 14
 """At a time of messages; of the end of a worker's log."""
-MODULE = "neuroncore.executors.pool_worker"
+WORKER = "neuroncore.executors.pool_worker:main"
 
 
 def pool(
@@ -64,18 +64,16 @@ class _Processes:
         variables = self._free.pop(0) if self._free else {}
         environment = dict.fromkeys(THREADS, "1") | dict(os.environ) | dict(variables)
         environment["PYTHONUNBUFFERED"] = "1"  # the log of a process that is killed is complete
-        environment["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
         log = tempfile.TemporaryFile("a+b")  # noqa: SIM115
-        command = [sys.executable, "-m", MODULE, str(theirs.fileno()), self._preload]
         try:
-            process = subprocess.Popen(
-                command, env=environment, pass_fds=[theirs.fileno()], start_new_session=True,
-                stdin=subprocess.PIPE, stdout=log, stderr=log,
+            process = start_supervised(
+                WORKER, str(theirs.fileno()), self._preload, variables=environment,
+                pass_fds=[theirs.fileno()], stdout=log, stderr=log,
             )  # fmt: skip
-        except OSError as wrong:
+        except ExecutorError:
             ours.close()
             log.close()
-            raise ExecutorError("a worker cannot be started", got=str(wrong)) from None
+            raise
         finally:
             theirs.close()
         return _Process(process, Connection(ours.detach()), variables, log, bytearray())

@@ -10,23 +10,24 @@ import ctypes
 import logging
 import os
 import pickle
-import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from secrets import token_hex
-from typing import Any, NamedTuple, TextIO
+from shutil import rmtree
+from typing import Any, NamedTuple
 
-from neuroncore.confinement.process import end_processes_with
 from neuroncore.errors import KernelError
 from neuroncore.executors.execution import execute_to_send, release
 from neuroncore.executors.messages import MessageError, read_message
@@ -38,12 +39,13 @@ from neuroncore.executors.protocol import (
     Limits,
     Reported,
 )
+from neuroncore.executors.supervised import go_on_supervised, start_supervised
 from neuroncore.executors.workers import Gone, Message, Ready, WorkerExecutor
 
 LOCAL = "local"
-TOKEN, TOKEN_VARIABLE = "token", "RAY_AUTH_TOKEN_PATH"
-PREFIX, MARKER = "nki-ray-", "nki-bridge-cluster"
-"""Of the folders of local clusters, and of the file in each that says so, locked by its driver."""
+HEAD, LOOPBACK = f"{__name__}:run_head", "127.0.0.1"
+PREFIX = "nki-ray-"
+"""Of the folders of local clusters."""
 LONGEST_FOLDER = 40
 """Characters of a session folder's parent: a socket's path in it has at most 107."""
 STORE_BYTES = 80 << 20
@@ -53,7 +55,7 @@ ANSWER_S = 5.0
 START_S = 90.0
 """How long a cluster may take to start, or to connect to."""
 CHECK_S = 1.0
-"""How often that is tried during a run."""
+"""How often that is tried during a run, and the processes of a local cluster are looked at."""
 THREADS = 2
 """Of a worker: a job is interrupted while it runs."""
 
@@ -128,9 +130,8 @@ def _uninterrupted() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _started(connect: Callable[[], Any], ended: threading.Event) -> Any:
-    """The result of a call that waits forever where the head is lost meanwhile. Its thread goes on
-    until the end: the system ends Ray's processes with the thread that has started them.
+def _started(connect: Callable[[], Any]) -> Any:
+    """The result of a call that waits forever where the head is lost meanwhile.
 
     Raises ExecutorLostError after START_S.
     """
@@ -141,7 +142,6 @@ def _started(connect: Callable[[], Any], ended: threading.Event) -> Any:
             results.put((connect(), None))
         except BaseException as wrong:
             results.put((None, wrong))
-        ended.wait()
 
     threading.Thread(target=run, daemon=True).start()
     try:
@@ -167,15 +167,15 @@ class _Cluster:
 
     def __init__(self, head: tuple[str, int] | None, preload: str, folder: Path | None) -> None:
         self._head, self._preload, self._folder = head, preload, folder
+        self._environment: dict[str, str] | None = None
         self._made: Path | None = None
-        self._marker: TextIO | None = None
-        self._ended = threading.Event()
+        self._local: subprocess.Popen[bytes] | None = None
         self._ray: Any = None
         self._next_check = 0.0
 
     def open(self, jobs: int) -> None:
         with _uninterrupted():
-            self._ray = _started(lambda: self._connected(jobs), self._ended)
+            self._ray = _started(lambda: self._connected(jobs))
 
     def start(self, number: int) -> _Actor:
         ray = self._ray
@@ -192,28 +192,36 @@ class _Cluster:
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         ray = import_module("ray")
         logging.getLogger("ray").setLevel(logging.ERROR)  # its import sets another
-        common = {"log_to_driver": False, "configure_logging": False}
-        if self._head is not None:
-            try:
-                ray.init(address=f"{self._head[0]}:{self._head[1]}", **common)
-            except (ConnectionError, RuntimeError, TimeoutError) as wrong:
-                raise AddressError("the cluster cannot be used", got=_first_line(wrong)) from None
-            return ray
-        self._made = short_folder(self._folder)
-        self._marker = _locked_marker(self._made)
-        token = self._made / TOKEN
-        token.touch(0o600)
-        token.write_text(token_hex(32))
-        os.environ.update({"RAY_AUTH_MODE": "token", TOKEN_VARIABLE: str(token)})
-        _read_environment()
-        with _local_settings():
-            context = ray.init(
-                num_cpus=jobs, include_dashboard=False, object_store_memory=STORE_BYTES,
-                _temp_dir=str(self._made), _node_ip_address="127.0.0.1", **common,
-            )  # fmt: skip
-        host, _, port = context.address_info["gcs_address"].rpartition(":")
-        self._head = host, int(port)
+        settings: AbstractContextManager[None] = nullcontext()
+        named: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+        if self._head is None:
+            self._head, settings = self._local_head(jobs), _local_settings()
+            named["_node_ip_address"] = LOOPBACK
+        try:
+            with settings:
+                ray.init(address=f"{self._head[0]}:{self._head[1]}", **named)
+        except (ConnectionError, RuntimeError, TimeoutError) as wrong:
+            error = AddressError if self._local is None else ExecutorLostError
+            raise error("the cluster cannot be used", got=_first_line(wrong)) from None
         return ray
+
+    def _local_head(self, jobs: int) -> tuple[str, int]:
+        """The address of a cluster that ends with this process."""
+        self._made = made = short_folder(self._folder)
+        (made / "token").touch(0o600)
+        (made / "token").write_text(token_hex(32))
+        os.environ.update({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(made / "token")})
+        _read_environment()
+        with (made / "log").open("w+") as log:
+            self._local = local = start_supervised(
+                HEAD, str(made), str(jobs), variables=os.environ, stdout=subprocess.PIPE, stderr=log
+            )
+            assert local.stdout is not None
+            host, _, port = local.stdout.readline().decode().strip().rpartition(":")
+            if not host:
+                log.seek(0)
+                raise ExecutorLostError("the cluster has not started", got=log.read().strip())
+        return host, int(port)
 
     def send(self, worker: _Actor, job: Job, limits: Limits) -> None:
         run = worker.actor.run.options(num_returns="streaming")
@@ -263,18 +271,41 @@ class _Cluster:
     def close(self) -> None:
         with _uninterrupted():
             self._close()
-        self._ended.set()
 
     def _close(self) -> None:
         if self._ray is not None:
             self._ray.shutdown()
+        if self._environment is not None:
             os.environ.clear()
             os.environ.update(self._environment)
             _read_environment()
+        if self._local is not None:
+            with self._local as local:
+                assert local.stdin is not None
+                local.stdin.close()  # which ends it
         if self._made is not None:
-            _remove(self._made)
-        if self._marker is not None:
-            self._marker.close()
+            rmtree(self._made, ignore_errors=True)
+
+
+def run_head(folder: str, jobs: str) -> None:
+    """The process of a local cluster: prints its address, ends where a process of it has ended.
+
+    Agents of Ray outlive its other processes, without a mark by which they are found; they are
+    children of the supervisor then, which ends them and removes the folder.
+    """
+    go_on_supervised(at_end=partial(rmtree, folder, ignore_errors=True))
+    with _local_settings():
+        node = import_module("ray._private.node").Node(
+            import_module("ray._private.parameter").RayParams(
+                node_ip_address=LOOPBACK, num_cpus=int(jobs), include_dashboard=False,
+                object_store_memory=STORE_BYTES, temp_dir=folder, include_log_monitor=False,
+                no_monitor=True,
+            ),
+            head=True, shutdown_at_exit=False, spawn_reaper=True,
+        )  # fmt: skip
+    print(node.address, flush=True)
+    while not node.dead_processes():
+        time.sleep(CHECK_S)
 
 
 LOCAL_SETTINGS = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": False, "ENABLE_RAY_CLUSTER": False}
@@ -308,14 +339,12 @@ def _first_line(wrong: BaseException) -> str:
 
 def short_folder(parent: Path | None) -> Path:
     """A new folder in `parent`, or a temporary one where that path is too long for Ray's sockets.
-    Folders beside it of clusters whose driver was killed are removed.
 
     Raises ExecutorError where no path is short enough.
     """
     for place in (parent, None):
         made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
         if len(str(made)) <= LONGEST_FOLDER:
-            _remove_abandoned(made.parent)
             return made
         made.rmdir()
     raise ExecutorError(
@@ -323,46 +352,6 @@ def short_folder(parent: Path | None) -> Path:
         expected=f"at most {LONGEST_FOLDER - len(made.name) - 1} characters",
         hint="set TMPDIR to a folder with a shorter path",
     )
-
-
-def _locked_marker(folder: Path) -> TextIO:
-    """By which other drivers know a cluster's folder; this one locks it as long as it runs."""
-    import fcntl
-
-    file = (folder / f"{MARKER}.new").open("w")  # without a lock it is not found by other drivers
-    fcntl.flock(file, fcntl.LOCK_EX)
-    file.write(_marker_text(folder))
-    file.flush()
-    Path(file.name).rename(folder / MARKER)
-    return file
-
-
-def _marker_text(folder: Path) -> str:
-    """Of a copy, or of a folder that was moved, it names another one."""
-    return f"the files of a local Ray cluster, removed with it: {folder.resolve()}\n"
-
-
-def _remove_abandoned(parent: Path) -> None:
-    """Remove what `_locked_marker` has marked and no driver has locked; leave all else alone."""
-    import fcntl
-
-    for marker in parent.glob(f"{PREFIX}*/{MARKER}"):
-        with suppress(OSError, ValueError):  # of another user, locked by its driver, not of text
-            if not (_is_of_this_user(marker.parent) and _is_of_this_user(marker)):
-                continue
-            with marker.open() as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if file.read() == _marker_text(marker.parent):
-                    _remove(marker.parent)
-
-
-def _is_of_this_user(path: Path) -> bool:
-    return not path.is_symlink() and path.stat().st_uid == os.getuid()
-
-
-def _remove(folder: Path) -> None:
-    end_processes_with(f"{TOKEN_VARIABLE}={folder / TOKEN}")
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 class RayWorker:
