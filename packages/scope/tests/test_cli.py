@@ -74,7 +74,8 @@ def test_an_svg_has_the_text_of_its_view(browser, copied, view):
 def test_a_picture_of_an_unknown_view_is_rejected(browser, copied, tmp_path, capsys, kind):
     file = tmp_path / f"x.{kind}"
 
-    assert main([kind, str(copied), "Memroy", "-o", str(file)]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main([kind, str(copied), "Memroy", "-o", str(file)])
     said = capsys.readouterr().err
     assert "no view 'Memroy'; did you mean 'Memory'?" in said
     assert "Timeline or Source or Memory" in said
@@ -107,7 +108,8 @@ def test_show_prints_the_times_and_advice_of_a_page(copied, data_of, capsys):
 def test_show_rejects_what_is_not_a_page(tmp_path, capsys):
     (tmp_path / "other.html").write_text("<html></html>")
 
-    assert main(["show", str(tmp_path / "other.html")]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main(["show", str(tmp_path / "other.html")])
     assert "not a page that --report wrote" in capsys.readouterr().err
 
 
@@ -115,5 +117,6 @@ def test_show_rejects_what_is_not_a_page(tmp_path, capsys):
 def test_show_rejects_a_damaged_page(copied, data, capsys):
     copied.write_text(re.sub('id="data">[^<]*', f'id="data">{data}', copied.read_text("utf-8")))
 
-    assert main(["show", str(copied)]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main(["show", str(copied)])
     assert f"{copied}: a page " in capsys.readouterr().err

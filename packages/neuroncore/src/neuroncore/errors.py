@@ -140,6 +140,10 @@ class LaunchError(KernelError):
     """A kernel started with arguments, a grid or a setting that it cannot run with."""
 
 
+class OptionError(LaunchError):
+    """A mistake in an option. Of a command: exit code 2, and no place in a program."""
+
+
 class ProgramTextError(KernelError):
     """Text that is not a kernel program."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -284,8 +284,14 @@ def make_options(base: Options, changes: dict[str, Any]) -> Options:
     hints = get_type_hints(Options)
     for name, value in changes.items():
         if name not in hints:
-            known = ", ".join(f.name for f in fields(Options))
-            raise LaunchError(f"unknown option {name!r}", expected=f"one of {known}")
+            from difflib import get_close_matches  # of mistakes alone
+
+            known = ", ".join(hints)
+            near = get_close_matches(name, hints, 1)
+            raise LaunchError(
+                f"unknown option {name!r}", expected=f"one of {known}",
+                hint=f"did you mean {near[0]}?" if near else None,
+            )  # fmt: skip
         fits, expected = _allowed(hints[name])
         if not fits(value):
             raise LaunchError(

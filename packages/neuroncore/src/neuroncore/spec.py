@@ -192,7 +192,7 @@ def as_dtype(
             getattr(unknown, "what", str(unknown)),
             expected=getattr(unknown, "expected", None),
             got=getattr(unknown, "got", None),
-            hint=getattr(unknown, "hint", None),
+            hint=getattr(unknown, "hint", None) or None,
             operand=operand,
             position=position,
             rule="NKI: supported data types",

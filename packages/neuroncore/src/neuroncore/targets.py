@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neuroncore.errors import LaunchError
+from neuroncore.errors import OptionError
 
 PARTITIONS = 128
 """Partitions of SBUF and PSUM of every generation [NKI architecture guides]."""
@@ -68,10 +68,10 @@ _ALIASES = {"inf2": "trn1", "gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
 def resolve_target(name: str) -> Target:
     """The generation called `name` (trn1, inf2, gen2, trn2, gen3, trn3, gen4).
 
-    Raises LaunchError for any other name.
+    Raises OptionError for any other name.
     """
     found = TARGETS.get(_ALIASES.get(name, name))
     if found is None:
         known = ", ".join([*TARGETS, *_ALIASES])
-        raise LaunchError(f"unknown target {name!r}", expected=f"one of {known}", got=repr(name))
+        raise OptionError(f"unknown target {name!r}", expected=f"one of {known}", got=repr(name))
     return found

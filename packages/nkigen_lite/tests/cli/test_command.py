@@ -90,7 +90,7 @@ def test_run_says_how_far_each_result_is_from_numpy(nkigen, folder):
 
     assert (said.code, said.err) == (0, "nkigen: -o wrote kernel.py\n")
     first, second, last = said.out.splitlines()
-    assert last.startswith("agrees; at most: result 0 ")
+    assert last.startswith("agrees; allowed: result 0 ")
     assert first.startswith("result 0, float32[130, 32]: from NumPy in float64: ")
     assert float(first.split(", ")[-1].split()[0]) < 64  # ulps of the largest; 64 products a sum
     assert second == "result 1, float32[130]: from NumPy in float64: equal"
@@ -193,12 +193,19 @@ def test_json_says_inf_where_one_of_two_results_is_not_finite(nkigen, monkeypatc
     assert row["agrees"] is False
 
 
+def test_a_result_without_elements_agrees(nkigen):
+    said = nkigen("program.py:line", "--spec", "f32[0,8]", "--run")
+
+    assert said.code == 0, said.err
+    assert "result 0, float32[0, 8]" in said.err and "agrees" in said.err
+
+
 def test_a_result_beyond_the_tolerance_differs_and_the_exit_code_is_one(nkigen, folder):
     specs = ("--spec", "f32[130,64]", "--spec", "f32[64,32]")
     said = nkigen("program.py:gated", *specs, "--run", "--tolerance", "0", "-o", "kernel.py")
 
     assert said.code == 1
-    assert said.out.splitlines()[-1] == ("differs; at most: result 0 0 ulps of the largest element")
+    assert said.out.splitlines()[-1] == ("differs; allowed: result 0 0 ulps of the largest element")
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,8 @@ def test_the_certificate_of_a_step(tmp_path, capsys):
         (lambda data: data.update(step={"transform": "join"}), 1, "needs a transform"),
         (lambda data: data.pop("claims"), 2, "expected: a list 'claims'"),
         (lambda data: data["claims"][0].pop("shape"), 2, "has no 'shape'"),
+        (lambda data: data.update(program=data["program"].replace('"0.7"', '"0."')), 1,
+         "NKI 0. is unknown"),
         (lambda data: data.pop("program"), 2, "not a certificate of a step: no program"),
     ],
 )  # fmt: skip

@@ -45,15 +45,26 @@ def test_a_plain_function_is_called_in_the_language_in_force(nki_run, program):
     ("words", "says"),
     [
         (["program.py:none"], "program.py has no function none"),
+        (["program.py:fil"], "did you mean fill?"),
+        (
+            ["program.py:fill"],
+            "fill(n): missing a required argument: 'n'\n    name them as in 'n=f32[128,512]'\n",
+        ),
+        (["program.py:fill", "3", "4"], "fill(n): too many positional arguments"),
+        (["program.py:fill", "m=3"], "fill(n): missing a required argument: 'n'"),
+        (["."], "can't open '.': this is a folder"),
         (["none.py:double"], "can't open 'none.py': no such file"),
         (["none:double"], "can't open 'none': no such module"),
         (["program.py:double", "f33[2]"], "'f33' is not an NKI dtype"),
         (["program.py:double", "f32(2)"], "'f32(2)' is not an argument"),
         (["program.py:double", "x=f32[2]", "3"], "argument 3 stands behind one by name"),
         (["program.py:double", "x=f32[2]", "x=3"], "two arguments x"),
-        (["program.py:double", "none.npy"], "argument none.npy cannot be read"),
+        (
+            ["program.py:double", "none.npy"],
+            "argument none.npy cannot be read: No such file or directory\n",
+        ),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=lambda value: value.splitlines()[0] if isinstance(value, str) else "",
 )
 def test_mistakes_in_the_words_are_told(words, says, nki_run, program):
     program(PROGRAM)

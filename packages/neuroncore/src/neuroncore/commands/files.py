@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from neuroncore.errors import LaunchError
+from neuroncore.errors import OptionError
 
 
-class OutputError(LaunchError):
+class OutputError(OptionError):
     """A file that an option names cannot be written: a mistake in the options, exit code 2."""
 
     def __init__(self, what: str, *, expected: str | None = None) -> None:
@@ -101,14 +101,14 @@ def check_writable(file: Path, option: str) -> None:
 def check_output(file: Path, option: str, mark: str, force: bool, tool: str) -> None:
     """Whether a generated file may be written there: only over one that begins with `mark`.
 
-    Raises LaunchError.
+    Raises OptionError.
     """
     if not file.parent.is_dir():
-        raise LaunchError(f"{option} {file}: no such folder {file.parent}")
+        raise OptionError(f"{option} {file}: no such folder {file.parent}")
     if file.is_dir():
-        raise LaunchError(f"{option} {file} is a folder", expected="a file to write")
+        raise OptionError(f"{option} {file} is a folder", expected="a file to write")
     if file.is_file() and not force and not _begins_with(file, mark):
-        raise LaunchError(
+        raise OptionError(
             f"{option} {file} is there and was not {tool}",
             expected=f"no file, or one of {mark!r}", hint="--force writes over it",
         )  # fmt: skip

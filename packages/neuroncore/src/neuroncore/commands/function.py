@@ -14,12 +14,12 @@ from types import ModuleType
 from typing import Any
 
 from neuroncore.commands.suggestions import suggestion
-from neuroncore.errors import LaunchError
+from neuroncore.errors import OptionError
 
 _FORM = "MODULE:FUNCTION or FILE.py:FUNCTION, such as kernels.mlp:mlp or kernels/mlp.py:mlp"
 
 
-class NoFunctionError(LaunchError):
+class NoFunctionError(OptionError):
     """A module, file or function that is not there."""
 
 
@@ -81,7 +81,12 @@ def function_in(module: ModuleType, named: Named) -> Callable[..., Any]:
 
 
 def _functions(where: Any) -> list[str]:
-    return [n for n, v in vars(where).items() if inspect.isroutine(v) and not n.startswith("_")]
+    """The functions and kernels that a module defines."""
+    return [
+        name for name, value in vars(where).items()
+        if getattr(value, "__module__", None) == where.__name__
+        and callable(value) and not (name.startswith("_") or inspect.isclass(value))
+    ]  # fmt: skip
 
 
 def _load_file(where: str) -> ModuleType:

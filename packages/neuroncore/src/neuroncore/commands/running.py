@@ -11,10 +11,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from neuroncore.commands.files import OutputError
 from neuroncore.commands.parser import Command, add_commands, parse
 from neuroncore.commands.tracebacks import is_of_user, report
-from neuroncore.errors import KernelError, Place
+from neuroncore.errors import KernelError, OptionError, Place
 
 INTERRUPTED = 130
 
@@ -49,7 +48,7 @@ def run_commands(
     except KeyboardInterrupt:
         sys.stderr.write(f"{parser.prog}: interrupted; {interrupted}\n")
         return INTERRUPTED
-    except (OutputError, *usage_errors) as mistake:
+    except (OptionError, *usage_errors) as mistake:
         if isinstance(mistake, KernelError):
             mistake.place = None  # of the command line, not of a program
         parser.exit(2, f"{parser.prog}: {mistake}\n")

@@ -12,12 +12,16 @@ from types import TracebackType
 from typing import Any
 
 from neuroncore.commands.suggestions import suggestion
-from neuroncore.errors import KernelError
+from neuroncore.errors import KernelError, OptionError
 from nkigen_lite.tensors.errors import SpecError
 from nkigen_lite.tensors.spec import Spec, as_spec
 
 _OURS = ("nkigen_lite", "neuroncore")
 _ARRAYS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class SpecOptionError(SpecError, OptionError):
+    """A `--spec` that is not one, is missing, or has no parameter."""
 
 
 def match_specs(function: Callable[..., Any], given: Sequence[str]) -> list[Spec]:
@@ -26,7 +30,7 @@ def match_specs(function: Callable[..., Any], given: Sequence[str]) -> list[Spec
     given: "x=f32[128, 512]" by name, "f32[128, 512]" in order, those by name last. A parameter
     that has a default may be left out where none after it is given.
 
-    Raises SpecError for a spec that says nothing, is missing, comes twice or has no parameter.
+    Raises SpecOptionError for a spec that is not one, is missing, comes twice or has no parameter.
     """
     parameters = {n: p for n, p in _parameters(function).items() if p.kind in _ARRAYS}
     names = list(parameters)
@@ -37,20 +41,29 @@ def match_specs(function: Callable[..., Any], given: Sequence[str]) -> list[Spec
         if name not in names:
             raise _superfluous(text, name, names)
         if name in specs:
-            raise SpecError(f"two specs for {name}", got=text)
-        specs[name] = as_spec(spec)
+            raise SpecOptionError(f"two specs for {name}", got=text)
+        specs[name] = _spec(spec)
     missing = [name for name in names if _is_missing(parameters[name], specs, names)]
     if missing:
-        raise SpecError(
+        raise SpecOptionError(
             f"no spec for {', '.join(missing)}", expected=f"a spec for each of {', '.join(names)}",
             hint=" ".join(f"--spec '{name}=f32[128,512]'" for name in missing),
         )  # fmt: skip
     return [specs[name] for name in names if name in specs]
 
 
-def _superfluous(text: str, name: str, names: list[str]) -> SpecError:
+def _spec(text: str) -> Spec:
+    try:
+        return as_spec(text)
+    except KernelError as wrong:
+        raise SpecOptionError(
+            wrong.what, expected=wrong.expected, got=wrong.got, hint=wrong.hint
+        ) from None
+
+
+def _superfluous(text: str, name: str, names: list[str]) -> SpecOptionError:
     what = f"{name} is not an argument" if name else "there are more specs than arguments"
-    return SpecError(
+    return SpecOptionError(
         what, expected=f"specs for {', '.join(names) or 'nothing: it takes no arrays'}", got=text,
         hint=suggestion(name, names),
     )  # fmt: skip
@@ -65,18 +78,18 @@ def _is_missing(parameter: inspect.Parameter, specs: dict[str, Spec], names: lis
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The function's parameters. Raises SpecError where not each can have a spec."""
+    """The function's parameters. Raises SpecOptionError where not each can have a spec."""
     try:
         found = inspect.signature(function).parameters
     except (TypeError, ValueError):
-        raise SpecError(
+        raise SpecOptionError(
             f"{function!r} does not say what it takes", hint="write a def with parameters around it"
         ) from None
     for parameter in found.values():
         if parameter.kind is parameter.VAR_POSITIONAL or (
             parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
         ):
-            raise SpecError(
+            raise SpecOptionError(
                 f"{parameter} of the function cannot have a spec",
                 expected="parameters that are given in order",
             )

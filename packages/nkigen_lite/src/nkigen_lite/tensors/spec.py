@@ -105,7 +105,8 @@ def _parsed(text: str) -> Spec:
     except (ValueError, TypeError) as unknown:
         raise SpecError(
             f"{text!r}: {getattr(unknown, 'what', unknown)}",
-            expected=getattr(unknown, "expected", None), hint=getattr(unknown, "hint", None),
+            expected=getattr(unknown, "expected", None),
+            hint=getattr(unknown, "hint", None) or None,
         ) from None  # fmt: skip
 
 

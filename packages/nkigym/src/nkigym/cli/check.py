@@ -11,7 +11,7 @@ from typing import Any
 from neuroncore.commands.parser import add_specs, add_target
 from neuroncore.documents import parse_json
 from neuroncore.errors import KernelError, LaunchError
-from neuroncore.program import Program, parse_program
+from neuroncore.program import Program, check, parse_program
 from nkigym.checker import CertificateFileError, check_kernels, check_step, read_certificate
 from nkigym.tiles import TileProgram
 from nkigym.transforms import TransformError, TransformStep, certify
@@ -61,8 +61,10 @@ def _other_claims(data: Mapping[str, Any]) -> list[str]:
     """Whether the step needs other claims in the program of the certificate."""
     if not isinstance(data.get("program"), str) or "step" not in data:
         raise CertificateFileError("not a certificate of a step: no program, or no step")
+    program = parse_program(data["program"])
+    check(program)
     try:
-        made = certify(parse_program(data["program"]), TransformStep.from_json(data["step"]))
+        made = certify(program, TransformStep.from_json(data["step"]))
     except TransformError as wrong:
         return [f"the step is not one of the program: {wrong}"]
     same = json.loads(json.dumps(made.to_json()["claims"])) == data["claims"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.function import find_function, parse_name
-from neuroncore.errors import LaunchError
+from neuroncore.errors import KernelError, LaunchError, OptionError
 from neuroncore.program import Program, parse_program
 from nkigym.tiles import TileProgram, parse_tiles
 
@@ -41,3 +41,7 @@ def _language(target: str | None, nki: str | None) -> AbstractContextManager[Any
         return use(nki=nki, target=target)
     except ShadowError:
         return nullcontext()
+    except KernelError as unknown:
+        raise OptionError(
+            unknown.what, expected=unknown.expected, got=unknown.got, hint=unknown.hint
+        ) from None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import io
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -54,6 +55,7 @@ class Function:
         try:
             function = function_in(module, self.named)
             given, named = read_arguments(args)
+            _check_arguments(function, given, named)
         except LaunchError as wrong:
             wrong.place = None  # of the command line
             sys.stderr.write(f"nki-run: {wrong}\n")
@@ -135,6 +137,26 @@ def read_arguments(words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
     return given, named
 
 
+def _check_arguments(
+    function: Callable[..., Any], given: Sequence[Any], named: dict[str, Any]
+) -> None:
+    """Raise LaunchError for arguments that do not fit the parameters."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of a function in C
+        return
+    try:
+        signature.bind(*given, **named)
+    except TypeError as wrong:
+        parameters = [each for each in signature.parameters.values() if each.default is each.empty]
+        raise LaunchError(
+            f"{function.__name__}{signature}: {wrong}",
+            hint=" ".join(
+                ["name them as in", *(f"'{each.name}=f32[128,512]'" for each in parameters)]
+            ),
+        ) from None
+
+
 def describe(result: Any) -> str:
     """A result, in a line."""
     if not isinstance(result, np.ndarray):
@@ -157,7 +179,8 @@ def _read(text: str, rng: np.random.Generator) -> Any:
         try:
             return np.load(text, allow_pickle=False)
         except (OSError, ValueError) as wrong:
-            raise LaunchError(f"argument {text} cannot be read: {wrong}") from None
+            reason = getattr(wrong, "strerror", None) or wrong
+            raise LaunchError(f"argument {text} cannot be read: {reason}") from None
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):

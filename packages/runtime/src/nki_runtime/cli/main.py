@@ -379,7 +379,8 @@ def _program(
     if source is None or not source.is_file():
         what = name if function is None else function.named.where
         kind = "file" if function is None or what.endswith(".py") else "module"
-        parser.error(f"can't open {what!r}: no such {kind}")
+        reason = "this is a folder" if Path(what).is_dir() else f"no such {kind}"
+        parser.error(f"can't open {what!r}: {reason}")
     return script, args
 
 

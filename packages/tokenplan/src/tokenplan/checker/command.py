@@ -119,7 +119,8 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as wrong:
-        raise PlanFileError("", f"cannot be read: {wrong}") from None
+        reason = getattr(wrong, "strerror", None) or wrong
+        raise PlanFileError("", f"cannot be read: {reason}") from None
 
 
 def _say_progress(what: str) -> None:

@@ -19,7 +19,6 @@ from neuroncore.commands.parser import (
     at_least,
 )
 from neuroncore.commands.reporting import add_report, write_report
-from neuroncore.errors import LaunchError
 from neuroncore.program import Program
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
@@ -121,10 +120,7 @@ def run(given: argparse.Namespace) -> int:
     if is_bytecode(Path(given.kernel)):
         return _bytecode(given)
     _reject(given, _OF_BYTECODE, "a function or a program text")
-    try:
-        target = resolve_target(given.target).name
-    except LaunchError as unknown:
-        raise UsageError(unknown.what, expected=unknown.expected, got=unknown.got) from None
+    target = resolve_target(given.target).name
     claims = tuple(_claims(given))
     wanted = Wanted(given.kernel, given.spec, given.nki, target)
     program = wanted.program()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from neuroncore.commands.function import find_function, parse_name
-from neuroncore.errors import LaunchError
+from neuroncore.errors import LaunchError, OptionError
 from neuroncore.program import Program, parse_program
 from neuroncore.program.parsing.transport import program_from_json
 from tokenplan.tile_ir import TileKernel
@@ -25,7 +25,7 @@ _FRAME = re.compile(r'  File "(.*)", line \d+')
 _OURS = ("tokenplan", "nki_runtime", "nki_beta1", "nki_beta2", "neuroncore")
 
 
-class UsageError(LaunchError):
+class UsageError(OptionError):
     """The command line names a kernel or file that does not exist."""
 
 

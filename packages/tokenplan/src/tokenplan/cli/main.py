@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from neuroncore.commands.function import NoFunctionError
 from neuroncore.commands.parser import Command, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.errors import LaunchError
@@ -15,7 +14,6 @@ from neuroncore.executors import ExecutorError
 from tokenplan import checker
 from tokenplan.checker import Finding
 from tokenplan.cli import explain, sweep
-from tokenplan.cli.kernels import UsageError
 from tokenplan.elision.claims import ClaimError
 from tokenplan.graph.canonical_key import key_of
 from tokenplan.report import plan_file
@@ -85,9 +83,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-_USAGE_ERRORS = (
-    UsageError, NoFunctionError, ClaimError, BytecodeError, SweepError, ExecutorError,
-)  # fmt: skip
+_USAGE_ERRORS = (ClaimError, BytecodeError, SweepError, ExecutorError)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -106,7 +106,7 @@ def explain(given: argparse.Namespace) -> int:
     rule = known.get(given.rule.upper())
     if rule is None:
         near = did_you_mean(given.rule.upper(), known)
-        raise ConfigError(f"no rule {given.rule}{near}; nki-migrate rules lists all")
+        raise ConfigError(f"no rule {given.rule}{near or '; `nki-migrate rules` lists all'}")
     page = render_page(rule)
     if given.output_format == "json":
         page = json.dumps({**_entry(rule), "page": page}, indent=2) + "\n"

@@ -79,6 +79,8 @@ def pull_request(given: argparse.Namespace) -> int:
 def _folder_of(given: argparse.Namespace) -> Path:
     """The folder to migrate. Raises ConfigError where an earlier run wrote into it."""
     root = Path(given.paths[0])
+    if not root.exists():
+        raise ConfigError(f"{root}: no such folder")
     if len(given.paths) != 1 or not root.is_dir() or given.output_dir or given.add_ignores:
         raise ConfigError("pr takes one folder, and migrates it in place")
     if (root / FOLDER).exists():

@@ -44,7 +44,8 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ApiError(f"{path}: cannot be read: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ApiError(f"{path}: cannot be read: {reason}") from None
 
 
 def _entries(path: Path) -> Iterable[Entry]:

@@ -176,7 +176,8 @@ def read_facts(path: Path) -> Observed:
     try:
         document = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise FactsError(f"--facts {path}: cannot be read: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise FactsError(f"--facts {path}: cannot be read: {reason}") from None
     except ValueError as error:
         raise FactsError(f"--facts {path}: not JSON: {error}") from None
     return facts_of(document, f"--facts {path}")

@@ -50,7 +50,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise UnreadableSourceError("the file vanished before it was read") from None
+        raise UnreadableSourceError("no such file") from None
     except OSError as error:
         raise UnreadableSourceError(f"cannot be read: {error.strerror or error}") from None
 

@@ -110,7 +110,8 @@ def read_assumptions(path: Path) -> tuple[Assumption, ...]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--assume-file {path}: cannot be read: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"--assume-file {path}: cannot be read: {reason}") from None
     return parse_assumptions(
         line for line in lines if line.strip() and not line.strip().startswith("#")
     )
