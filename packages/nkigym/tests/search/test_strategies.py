@@ -15,7 +15,6 @@ from nkigym.search import (
     BudgetError,
     ConstraintError,
     Constraints,
-    EmptySpaceError,
     Plan,
     SearchError,
     Settings,
@@ -265,9 +264,15 @@ def test_a_budget_of_nothing_is_rejected(given):
 
 
 @EVERY
-def test_an_empty_space_is_rejected(strategy):
-    with pytest.raises(EmptySpaceError, match="no step can be taken from the root of words"):
-        search(Words(""), Plan(strategy))
+def test_a_root_without_steps_is_the_only_candidate(strategy):
+    found = search(Words(""), Plan(strategy))
+
+    assert found.best is found.root
+    assert (found.report.candidates, found.report.unique, found.report.stopped) == (
+        0,
+        1,
+        "exhausted",
+    )
 
 
 def test_contradictory_depths_are_rejected():

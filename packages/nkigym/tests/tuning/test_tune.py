@@ -12,7 +12,7 @@ from neuroncore.program import Call, Loop, check, parse_program, print_program
 from neuroncore.timeline import estimate
 from nkigym import matmul_root, tune
 from nkigym.baseline import baseline_kernel
-from nkigym.search import BudgetError, ConstraintError, EmptySpaceError, SearchError
+from nkigym.search import BudgetError, ConstraintError, SearchError
 from nkigym.store import Store, StoreCorruptError, StoreFullError
 from nkigym.tiles import parse_tiles, print_tiles
 from nkigym.tuning import VerificationError, replayed, verify_winner
@@ -355,9 +355,36 @@ def f(x: float32[128, 64]):
 """
 
 
-def test_a_kernel_that_nothing_can_be_done_with_is_rejected():
-    with pytest.raises(EmptySpaceError, match="no step can be taken"):
-        tune(parse_program(STRAIGHT), budget=5)
+def test_a_kernel_without_steps_is_its_own_result(tmp_path):
+    tuned = tune(parse_program(STRAIGHT), budget=5, store=tmp_path / "found.db")
+
+    assert (tuned.schedule, tuned.speedup) == ((), 1.0)
+    assert "no step can be taken from the start: it is the result" in str(tuned)
+    assert {check.passed for check in tuned.checks} <= {True, None} and tuned.checks[-1].passed
+
+
+VIEWS = {
+    "copied": lambda x: x,
+    "reversed": lambda x: x[::-1],
+    "reversed rows": lambda x: x[:, ::-1],
+    "transposed": lambda x: x.T,
+    "reshaped and transposed": lambda x: x.reshape(4, -1).T,
+    "strided": lambda x: x[3:77, ::2],
+    "flat": lambda x: x.reshape(-1),
+    "a row": lambda x: x[5],
+    "repeated": lambda x: np.broadcast_to(x[:1], (64, x.shape[1])),
+    "two": lambda x: (x.T, x[::-1]),
+}
+
+
+@pytest.mark.parametrize("function", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("spec", ["f32[132,70]", "bf16[256,128]"])
+def test_a_view_enters_the_search(function, spec):
+    tuned = tune(function, spec, budget=20)
+
+    assert tuned.start == "generated"
+    assert tuned.report.best_ns <= tuned.report.root_ns
+    assert {check.passed for check in tuned.checks} <= {True, None} and tuned.checks[-1].passed
 
 
 ROWS = """\

@@ -31,8 +31,8 @@ examples:
   nkigym check schedule.json --of mlp.py:mlp --spec …
   nkigym export found.db -o mlp_k.py
 
-The exit code is 1 where there is nothing to search, not everything was found or kept, or a check
-fails; 2 for a mistake in the options or in a file of them, a store or a certificate.
+The exit code is 1 where there is nothing to enumerate, not everything was found or kept, or a
+check fails; 2 for a mistake in the options or in a file of them, a store or a certificate.
 """
 
 

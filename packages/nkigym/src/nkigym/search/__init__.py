@@ -4,7 +4,6 @@ from nkigym.search.budget import Budget, Constraints, Settings, parse_budget
 from nkigym.search.errors import (
     BudgetError,
     ConstraintError,
-    EmptySpaceError,
     ScheduleError,
     SearchError,
 )
@@ -20,7 +19,6 @@ __all__ = [
     "BudgetError",
     "ConstraintError",
     "Constraints",
-    "EmptySpaceError",
     "Node",
     "Outcome",
     "Plan",

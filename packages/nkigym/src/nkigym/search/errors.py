@@ -17,9 +17,5 @@ class ConstraintError(SearchError):
     """Constraints that contradict one another or that no candidate can satisfy."""
 
 
-class EmptySpaceError(SearchError):
-    """A space in which no step can be taken from the root."""
-
-
 class ScheduleError(SearchError):
     """A schedule that does not replay."""

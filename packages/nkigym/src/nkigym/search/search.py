@@ -11,11 +11,11 @@ from random import Random, SystemRandom
 from typing import Generic
 
 from nkigym.search.budget import Budget, BudgetSpent, Constraints, Meter, Settings
-from nkigym.search.errors import ConstraintError, EmptySpaceError, SearchError
+from nkigym.search.errors import ConstraintError, SearchError
 from nkigym.search.explorer import Explorer, Latencies, Node, Watcher
 from nkigym.search.protocol import SearchSpace, State, Step
 from nkigym.search.report import Report
-from nkigym.search.strategies import STRATEGIES
+from nkigym.search.strategies import STRATEGIES, exhaustive
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +63,19 @@ def search(
     that the timeline has estimated. watcher: told of every candidate. Ctrl-C ends the search, not
     what it has found.
 
-    Raises EmptySpaceError where nothing can be tried, SearchError for a root that cannot run,
-    ConstraintError where nothing that was found qualifies.
+    Without a step at the root it is the only candidate.
+
+    Raises SearchError for a root that cannot run, ConstraintError where nothing that was found
+    qualifies.
     """
     seed = plan.seed if plan.seed >= 0 else SystemRandom().randrange(2**31)
     meter = Meter(plan.budget, clock)
     known = {} if latencies is None else latencies
     explorer = Explorer(space, meter, plan.constraints, known, found, watcher)
     opportunities = len(space.steps(explorer.root.state))
-    if not opportunities:
-        raise EmptySpaceError(
-            f"nothing to search: no step can be taken from the root of {space.name}",
-            hint="allow other transforms, or begin with a program that has loops or loads to share",
-        )
+    strategy = STRATEGIES[plan.strategy] if opportunities else exhaustive
     try:
-        stopped = STRATEGIES[plan.strategy](explorer, Random(seed), plan.settings)
+        stopped = strategy(explorer, Random(seed), plan.settings)
     except BudgetSpent as spent:
         stopped = spent.why
     except KeyboardInterrupt:

@@ -72,7 +72,7 @@ def tune(
     report. store: a file that keeps results, and whose latencies are reused; or an open store.
     candidates: receives the start and each new best while the search goes on, to measure them.
 
-    Raises BudgetError, ConstraintError, EmptySpaceError, StoreError; what the generator raises for
+    Raises BudgetError, ConstraintError, StoreError; what the generator raises for
     functions without either kernel; VerificationError, which is a bug of nkigym.
     """
     made, tasks, plans = prepared(
@@ -312,8 +312,8 @@ class Tuned(ShownAsHtml):
         """Of the command that finds the same."""
         report = self.report
         begun = f" --start {self.start}" if self.start == "baseline" else ""
-        found = f"--strategy {report.strategy} --seed {report.seed} --budget {report.candidates}"
-        return found + begun
+        budget = max(1, report.candidates)
+        return f"--strategy {report.strategy} --seed {report.seed} --budget {budget}{begun}"
 
     def __str__(self) -> str:
         return text(self)
@@ -366,6 +366,8 @@ def _found(tuned: Tuned) -> Iterator[str]:
     report = tuned.report
     if report.candidates:
         yield f"again: {tuned.options}"
+    elif not report.root_opportunities:
+        yield "no step can be taken from the start: it is the result"
     else:
         yield "the budget was spent before the first candidate: give it more"
     if tuned.stored_ns is not None:
