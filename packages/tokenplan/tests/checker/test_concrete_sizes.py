@@ -66,12 +66,32 @@ def test_a_dynamic_extent_contains_a_tile(monkeypatch):
     assert "not rewritten" in text and "share byte" in text
 
 
-def test_what_the_checker_cannot_execute_is_reported():
+def raised(body, p, is_index):
+    """A power that decides nothing, and one that is an index; the checker calculates neither."""
+    cube = body.one("pow", I32, source=body.integer(2), exponent=body.integer(3))
+    index = [cube if is_index else body.integer(0), body.integer(0)]
+    body.load(body.view(p, (64, 64), (64, 1), (4, 64)), index)
+
+
+@pytest.mark.parametrize("is_index", [False, True])
+def test_what_the_checker_cannot_calculate_matters_where_an_access_depends_on_it(is_index):
+    data = function(lambda body, p: raised(body, p, is_index), POINTER)
+    text, _ = explain_bytecode(data, check=checked_at_sizes)
+
+    reason = "not checked at concrete sizes: the index of load_view_tko depends on what is not"
+    assert (reason in text) == is_index != ("checked at 4 concrete sizes" in text)
+
+
+def test_a_persistent_loop_is_executed_for_a_grid_that_contains_the_block():
     def build(body, p):
-        body.one(
-            "pow", body.one("iota", I32).type, source=body.integer(2), exponent=body.integer(3)
-        )
-        body.load(body.view(p, (64, 64), (64, 1), (4, 64)), [body.integer(0)] * 2)
+        block, _, _ = body.add("get_tile_block_id", (I32,) * 3)
+        blocks, _, _ = body.add("get_num_tile_blocks", (I32,) * 3)
+        zero, view = body.integer(0), body.view(p, (64, 64), (64, 1), (4, 64))
+        with body.block((I32,)) as region:
+            body.copied(view, [region.arguments[0], zero], [region.arguments[0], zero])
+            body.add("continue", (), values=[])
+        body.add("for", (), {}, (region.block,), lower=block, upper=body.integer(16), step=blocks,
+                 inits=[])  # fmt: skip
 
     text, _ = explain_bytecode(function(build, POINTER), check=checked_at_sizes)
-    assert "not checked at concrete sizes: pow is not supported by the checker" in text
+    assert "checked at 4 concrete sizes: every order has a token" in text

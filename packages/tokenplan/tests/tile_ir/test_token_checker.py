@@ -61,7 +61,7 @@ def test_an_address_that_depends_on_loaded_values_needs_the_values():
     arrays = [np.array([2, 0, 7], np.int32)]
 
     assert Execution(arrays).run(function).accesses[1].runs.tolist() == [[8, 12]]
-    with pytest.raises(ExecutionError, match="source of load_ptr_tko depends on values of arrays"):
+    with pytest.raises(ExecutionError, match="source of load_ptr_tko depends on"):
         Execution(arrays, footprints_only=True).run(function)
 
 

@@ -84,9 +84,9 @@ class Execution:
 
     def _results(self, op: Any) -> Sequence[Any]:
         known = _OPERATIONS.get(op.name)
-        if known is None:
+        if known is None and not (self.footprints_only and _is_calculation(op)):
             raise ExecutionError(f"{op.name} is not supported by the checker")
-        if self.footprints_only and self._is_unknown(op):
+        if known is None or (self.footprints_only and self._is_unknown(op)):
             return [_UNKNOWN] * len(op.results)
         try:
             return known(self, op)
@@ -103,7 +103,7 @@ class Execution:
             return bool(missing) or _is_fraction(op)
         if not missing <= may_miss:
             name = min(missing - may_miss)
-            raise ExecutionError(f"the {name} of {op.name} depends on values of arrays")
+            raise ExecutionError(f"the {name} of {op.name} depends on what is not calculated")
         return False
 
     def dtype(self, element: Any) -> Any:
@@ -153,6 +153,13 @@ class Execution:
     def lost(self, may_alias: Sequence[tuple[int, int]] = ()) -> Iterator[str]:
         """Every two accesses whose order matters and that no token orders."""
         return lost_orders(self.accesses, may_alias)
+
+
+def _is_calculation(op: Any) -> bool:
+    """Whether it has results and neither tokens nor accesses."""
+    inside = (inner.name for region in op.regions for inner in region.walk())
+    kinds = {value.type.kind for value in op.results}
+    return kinds == {"tile"} and not any(name.endswith("_tko") for name in inside)
 
 
 def _is_fraction(op: Any) -> bool:
@@ -301,10 +308,9 @@ def _join(run: Execution, op: Any) -> list[Any]:
     return [total]
 
 
-_Calculation = Callable[["Execution", Any], list[Any]]
-
-
 # -- arithmetic ------------------------------------------------------------------------------------
+
+_Calculation = Callable[["Execution", Any], list[Any]]
 
 
 def _dtype(run: Execution, op: Any) -> Any:
@@ -356,10 +362,6 @@ def _iota(run: Execution, op: Any) -> list[Any]:
     return [np.arange(prod(op.results[0].type["shape"]), dtype=_dtype(run, op))]
 
 
-def _permute(run: Execution, op: Any) -> list[Any]:
-    return [np.transpose(run.value(op, "source"), op.attributes["permutation"])]
-
-
 _TWO: Mapping[str, Callable[..., Any]] = {
     "addi": np.add, "subi": np.subtract, "muli": np.multiply, "andi": np.bitwise_and,
     "ori": np.bitwise_or, "xori": np.bitwise_xor, "shli": np.left_shift, "shri": np.right_shift,
@@ -377,14 +379,14 @@ _ARITHMETIC: dict[str, _Calculation] = {
     **{name: _lanes(calculate, "source") for name, calculate in _ONE.items()},
     "select": _lanes(np.where, "condition", "if_true", "if_false"),
     "fma": _lanes(lambda a, b, c: a * b + c, "lhs", "rhs", "acc"),
-    "reshape": _shaped(np.reshape), "broadcast": _shaped(np.broadcast_to), "permute": _permute,
+    "reshape": _shaped(np.reshape), "broadcast": _shaped(np.broadcast_to),
+    "permute": lambda run, op: [run.value(op, "source").transpose(op.attributes["permutation"])],
     "assume": lambda run, op: [run.value(op, "value")],
     "constant": _constant, "iota": _iota, "mmaf": _mma, "cmpi": _compare, "cmpf": _compare,
     "divi": _divide,
 }  # fmt: skip
 _OPERATIONS: dict[str, Callable[[Execution, Any], list[Any]]] = _ARITHMETIC | {
-    "make_tensor_view": make_tensor,
-    "make_partition_view": make_view,
+    "make_tensor_view": make_tensor, "make_partition_view": make_view,
     "make_strided_view": make_view, "make_gather_scatter_view": make_view,
     "load_view_tko": _load_view, "store_view_tko": _store_view, "load_ptr_tko": _load_pointers,
     "store_ptr_tko": _store_pointers, "atomic_rmw_tko": _update, "atomic_cas_tko": _update,
@@ -392,4 +394,5 @@ _OPERATIONS: dict[str, Callable[[Execution, Any], list[Any]]] = _ARITHMETIC | {
     "make_token": lambda run, op: [0], "join_tokens": _join, "get_tensor_shape": _tensor_shape,
     "get_index_space_shape": _index_space,
     "get_tile_block_id": lambda run, op: [np.int32(n) for n in run.block],
+    "get_num_tile_blocks": lambda run, op: [np.int32(n + 2) for n in run.block],
 }  # fmt: skip
