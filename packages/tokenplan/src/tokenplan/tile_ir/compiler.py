@@ -182,7 +182,7 @@ def statistics(cubin: bytes, parent: Path | None = None) -> Statistics:
     with tempfile.TemporaryDirectory(prefix="tokenplan-", dir=parent) as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        listing = _checked("nvdisasm", ["-c", str(path)], folder)
+        listing = _checked("nvdisasm", ["-c", "-ndf", str(path)], folder)
         usage = _checked("cuobjdump", ["-res-usage", str(path)], folder)
     names = Counter(_INSTRUCTION.findall(listing))
     short: Counter[str] = Counter()
