@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from neuroncore.targets import resolve_target
-from nki_migrate.facts.dtypes import NUMPY_NAMES, DType
+from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
     Const,
@@ -22,7 +21,6 @@ from nki_migrate.facts.values import (
     Grid,
     Index,
     Mask,
-    Ref,
     Seq,
     ShapeOf,
     Sym,
@@ -34,7 +32,12 @@ from nki_migrate.facts.values import (
 from nki_migrate.index import children, walk
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
-from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
+from nki_migrate.rewriting.context.source_text import (
+    as_number,
+    dtype_limit,
+    reference,
+    text_of,
+)
 from nki_migrate.rewriting.expressions.compile_time_calls import (
     KNOWN_CALLS,
     builtin_name,
@@ -61,16 +64,6 @@ from nki_migrate.rewriting.views.masks import compare, conjoin
 from nki_migrate.rewriting.views.subscripts import access
 from nki_migrate.rewriting.views.tensors import as_tensor, dimension, home, own_dtype
 
-_TARGET = resolve_target("trn1")  # `nl.tile_size` has the limits of NeuronCore-v2
-TILE_SIZES = {
-    "nl.tile_size.pmax": _TARGET.partitions,
-    "nl.tile_size.psum_fmax": _TARGET.psum_bank_bytes // 4,
-    "nl.tile_size.gemm_stationary_fmax": _TARGET.stationary_free_max,
-    "nl.tile_size.gemm_moving_fmax": _TARGET.moving_free_max,
-    "nl.tile_size.bn_stats_fmax": _TARGET.bn_stats_free_max,
-}
-_FLOATS = {f"{module}.{name}" for module in ("math", "np") for name in ("pi", "e", "inf")}
-_FLOAT32_MIN = "-3.4028235e38"
 _AXES = {"p": 0, "x": 1, "y": 2, "z": 3}
 
 
@@ -103,31 +96,12 @@ def _name(ctx: Context, node: ast.Name) -> Value:
         return ctx.scope.values[node.id]
     canonical = ctx.index.canonical(node)
     if canonical:
-        return _reference(ctx, node, canonical)
+        return reference(ctx, node, canonical)
     constant = ctx.index.constant(node.id)
     number = as_number(ctx, ctx.value_of(constant)) if constant is not None else None
     if number is None:
         return Unknown(node.id)
     return Sym(number.poly, node.id, is_float=number.is_float)
-
-
-def _reference(ctx: Context, node: ast.expr, canonical: str) -> Value:
-    if canonical in TILE_SIZES:
-        return Sym(Poly.number(TILE_SIZES[canonical]), ctx.index.source.segment(node))
-    if canonical in _FLOATS:
-        text = ctx.index.source.segment(node)
-        return Sym(Poly.atom(f"float {canonical}"), text, is_float=True)
-    if canonical in {"nl.fp32.min", "nisa.fp32.min", "nl.bfp16.min"}:
-        ctx.report(Reason.FLOAT_LIMIT, node, f"`{canonical}` is gone; its value is a literal")
-        ctx.rewrites[node] = _FLOAT32_MIN
-        return Const(-3.4028235e38, _FLOAT32_MIN)
-    module, _, name = canonical.partition(".")
-    if module == "np" and name in NUMPY_NAMES:
-        text = f"{ctx.alias('nl')}.{NUMPY_NAMES[name]}"
-        ctx.report(Reason.NUMPY_DTYPE, node, f"kernel code takes NKI dtypes: `{text}`")
-        ctx.rewrites[node] = text
-        return Ref(f"nl.{NUMPY_NAMES[name]}", text)
-    return Ref(canonical, ctx.index.source.segment(node))
 
 
 def _attribute(ctx: Context, node: ast.Attribute) -> Value:
@@ -136,8 +110,8 @@ def _attribute(ctx: Context, node: ast.Attribute) -> Value:
     while isinstance(root, ast.Attribute):
         root = root.value  # type: ignore[assignment]
     if canonical and not (isinstance(root, ast.Name) and root.id in ctx.scope.values):
-        return _reference(ctx, node, canonical)
-    if (limit := _limit(ctx, node)) is not None:
+        return reference(ctx, node, canonical)
+    if (limit := dtype_limit(ctx, node)) is not None:
         return limit
     base = ctx.value_of(node.value)
     if isinstance(base, Grid) and node.attr in _AXES and _AXES[node.attr] < len(base.axes):
@@ -151,36 +125,6 @@ def _attribute(ctx: Context, node: ast.Attribute) -> Value:
             _away_from_list(ctx, node, tensor)
             return Const(_dtype_of(ctx, tensor, text_of(ctx, node)), text_of(ctx, node))
     return Unknown(text_of(ctx, node))
-
-
-_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028235e38}
-
-
-def _limit(ctx: Context, node: ast.Attribute) -> Value | None:
-    """`nl.finfo(dtype).min` or `.max`; None for other attributes."""
-    dtype = _dtype_of_limits(ctx, node.value)
-    if node.attr not in {"min", "max"} or dtype is None:
-        return None
-    ctx.report(Reason.FLOAT_LIMIT, node, "`nl.finfo` is gone; its limits are literals")
-    sign, nl = -1 if node.attr == "min" else 1, ctx.alias("nl")
-    half, brain, single = (repr(sign * n) for n in _LARGEST.values())
-    if dtype.is_known:
-        text = repr(sign * _LARGEST[dtype.key])
-    else:
-        kind = ctx.dtype_text(dtype)
-        text = f"{half} if {kind} == {nl}.float16 else {single}"
-        text = f"({brain} if {kind} == {nl}.bfloat16 else {text})"
-    ctx.rewrites[node] = text
-    return Const(sign * _LARGEST["float16"], text)
-
-
-def _dtype_of_limits(ctx: Context, node: ast.expr) -> DType | None:
-    """The dtype of `nl.finfo(dtype)`, if it may be one whose limits are known."""
-    if not isinstance(node, ast.Call) or ctx.index.canonical(node.func) != "nl.finfo":
-        return None
-    dtype = as_dtype(ctx, node.args[0]) if len(node.args) == 1 else None
-    is_other = dtype is not None and dtype.is_known and dtype.key not in _LARGEST
-    return None if is_other else dtype
 
 
 def _away_from_list(ctx: Context, node: ast.Attribute, tensor: Tensor) -> None:
