@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -45,17 +48,17 @@ def test_small_transfers_gain_their_fixed_costs(page_of, data_of):
     assert gains["Transfers are small"] > 0
 
 
-def test_the_largest_gain_comes_first_and_no_gain_exceeds_the_total(page_of, data_of):
+def test_the_largest_gain_of_each_part_comes_first_and_no_gain_exceeds_the_total(page_of, data_of):
     found = advice(page_of, data_of, 128)
-    causes, lines = (
-        [entry["gainNs"] for entry in found if (entry["nextNs"] is None) == is_line]
-        for is_line in (False, True)
-    )
+    parts = [
+        [entry["gainNs"] for entry in found if entry["part"] == part]
+        for part in ("cause", "line", "minor")
+    ]
 
-    assert [entry["gainNs"] for entry in found] == causes + lines
-    assert causes == sorted(causes, reverse=True) and lines == sorted(lines, reverse=True)
-    assert causes[0] > 0
-    assert sum(entry["nextNs"] or 0 for entry in found if (entry["nextNs"] or 0) > 0) > 0
+    assert [entry["gainNs"] for entry in found] == [gain for part in parts for gain in part]
+    assert all(part == sorted(part, reverse=True) for part in parts)
+    assert parts[0][0] > 0
+    assert all(entry["nextNs"] is None for entry in found if entry["part"] == "line")
 
 
 def test_advice_on_a_cause_lists_its_lines(page_of, data_of):
@@ -143,3 +146,110 @@ def test_three_causes_of_a_slow_kernel_are_named_with_their_gains(text, mode, pa
     assert gains["Transfers are small"] > 0.1 * shown["totalNs"]
     assert gains["Few queues issue the transfers"] >= 0
     assert "One engine evacuates PSUM" in gains
+
+
+FRAME = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def slow(x, w):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+
+    def tile(columns, rows=128, dtype=x.dtype, buffer=nl.sbuf):
+        return nl.ndarray((rows, columns), dtype=dtype, buffer=buffer)
+
+BODY
+    return out
+"""
+CAUSES = {
+    "The same data is loaded again": """
+for j in range(8):
+    a, r = tile(4096), tile(512)
+    nisa.dma_copy(dst=a, src=x)  # here
+    nisa.tensor_scalar(dst=r, data=a[:, nl.ds(j * 512, 512)], op0=nl.add, operand0=1.0)
+    nisa.dma_copy(dst=out[:, nl.ds(j * 512, 512)], src=r)
+""",
+    "Matmuls have float32 operands": """
+a, b = tile(128, dtype=nl.float32), tile(512, dtype=nl.float32)
+nisa.memset(dst=a, value=1.0)
+nisa.memset(dst=b, value=1.0)
+for j in range(8):
+    s, r = tile(512, dtype=nl.float32, buffer=nl.psum), tile(512)
+    for k in range(4):
+        nisa.nc_matmul(dst=s, stationary=a, moving=b, accumulate=k > 0)  # here
+    nisa.tensor_copy(dst=r, src=s)
+    nisa.dma_copy(dst=out[:, nl.ds(j * 512, 512)], src=r)
+""",
+    "Tiles of a loop have one place each": """
+t = tile(512)
+for j in range(7):
+    nisa.dma_copy(dst=t, src=x[:, nl.ds(j * 512, 512)])  # here
+    nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=0.5)
+    nisa.dma_copy(dst=out[:, nl.ds(j * 512, 512)], src=t)
+""",
+    "Tables of activation functions are loaded again": """
+t = tile(4096)
+nisa.dma_copy(dst=t, src=x)
+for j in range(32):
+    e = tile(128)
+    nisa.activation(dst=e, op=nl.exp, data=t[:, nl.ds(j * 128, 128)])  # here
+    nisa.activation(dst=t[:, nl.ds(j * 128, 128)], op=nl.gelu, data=e)
+nisa.dma_copy(dst=out, src=t)
+""",
+    "Transfers are made of short runs": """
+for j in range(4):
+    t = tile(512)
+    nisa.dma_copy(dst=t, src=x[:, j * 1024 : j * 1024 + 1024 : 2])  # here
+    nisa.dma_copy(dst=out[:, nl.ds(j * 512, 512)], src=t)
+""",
+    "Instructions use few partitions": """
+for j in range(8):
+    t = tile(4096, rows=16)
+    nisa.dma_copy(dst=t, src=x[nl.ds(j * 16, 16), :])
+    for _ in range(4):
+        nisa.tensor_tensor(dst=t, data1=t, data2=t, op=nl.multiply)  # here
+    nisa.dma_copy(dst=out[nl.ds(j * 16, 16), :], src=t)
+""",
+    "Instructions work on few elements": """
+t = tile(64)
+nisa.dma_copy(dst=t, src=x[:, 0:64])
+for j in range(64):
+    column = t[:, nl.ds(j, 1)]
+    nisa.tensor_scalar(dst=column, data=column, op0=nl.add, operand0=1.0)  # here
+nisa.dma_copy(dst=out[:, 0:64], src=t)
+""",
+    "Transposes take time": """
+t = tile(128)
+nisa.dma_copy(dst=t, src=w)
+for j in range(16):
+    s = tile(128, buffer=nl.psum)
+    nisa.nc_transpose(dst=s, data=t)  # here
+    nisa.tensor_copy(dst=t, src=s)
+nisa.dma_copy(dst=out[:, 0:128], src=t)
+""",
+}
+"""Title → a kernel whose first cause it is, at the marked line."""
+
+
+@pytest.mark.parametrize("title", CAUSES)
+def test_the_cause_of_a_slow_kernel_comes_first_with_its_line(title, page_of, data_of):
+    text = FRAME.replace("BODY", indent(CAUSES[title], "    "))
+    x, w = (np.ones((128, n), ml_dtypes.bfloat16) for n in (4096, 128))
+    page = page_of(text, "slow", x, w, mode="device")
+    kernel = data_of(page)[0]["kernels"][0]
+    first = kernel["advice"][0]
+    (line,) = [n for n, source in enumerate(text.splitlines(), 1) if source.endswith("# here")]
+
+    assert (first["title"], first["part"]) == (title, "cause")
+    assert first["gainNs"] > 0.1 * kernel["totalNs"]
+    assert [0, line] in first["lines"]
+    assert f"{title} (line" in kernel["summary"]
+
+
+def test_a_load_repeats_only_where_its_source_is_not_written(page_of, data_of):
+    text = FRAME.replace("BODY", indent(CAUSES["The same data is loaded again"], "    "))
+    text = text.replace("dst=out[", "dst=x[")
+    x, w = (np.ones((128, n), ml_dtypes.bfloat16) for n in (4096, 128))
+    kernel = data_of(page_of(text, "slow", x, w, mode="device"))[0]["kernels"][0]
+
+    assert "The same data is loaded again" not in {entry["title"] for entry in kernel["advice"]}

@@ -24,9 +24,12 @@ from nki_scope.sections import (
     ReplaySections,
     Snapshots,
     advice_section,
+    advice_text,
+    causes_of,
     constants_of,
     instances_of,
     kernel_section,
+    lines_of,
     memory_section,
     migration_section,
     what_if_section,
@@ -175,13 +178,15 @@ class Reporter:
         instances, columns = instances_of(timeline), self._columns
         replay, calls = replays.of(timeline)
         results = self.watcher.results.get(id(timeline.source))
+        advice = advice_section(timeline, causes_of(written), lines_of(written), self._sources)
         return {
             **kernel_section(timeline, calls, instances, columns, self._sources),
+            "summary": f"{timeline}{advice_text(advice, timeline.total_ns)}",
             "memory": memory_section(timeline, columns),
             "tensors": results.section(columns) if results else None,
             "whatIf": what_if_section(timeline),
             "replay": replay,
-            "advice": advice_section(timeline, written, self._sources),
+            "advice": advice,
         }
 
     def _order(self, orders: dict[str, Any]) -> dict[str, Any]:

@@ -12,9 +12,10 @@ export function advice(selection: Selection, open: (view: string) => void): HTML
   const item = (a: Advice) => el("li", {}, el("h4", {}, `${a.title}: ${gain(kernel, a.gainNs)}`), el("p", {}, a.text),
     el("p", { class: "soft" }, `Played again: ${a.experiment}.`, a.nextNs === null || a.nextNs === a.gainNs ? "" : ` After the ones above it ${gain(kernel, a.nextNs)}${a.nextNs > 0 ? "" : " more"}.`),
     a.lines.length ? el("p", { class: "bar" }, ...a.lines.map((at) => line(at!))) : null);
-  const part = (head: string, text: string, entries: Advice[]) => entries.length ? [el("h3", {}, head), el("p", {}, text), el("ol", { class: "advice" }, ...entries.map(item))] : [];
-  return el("div", {}, ...part("Causes of waiting", "Each cause was taken away in the model and the kernel was played again. Gains are of the model, on a machine without that cost: changes of the kernel reach a part of them.", kernel.advice.filter((a) => a.nextNs !== null)),
-    ...part("Lines of the critical path", "Each line was left out and the kernel was played again.", kernel.advice.filter((a) => a.nextNs === null)));
+  const part = (name: Advice["part"], head: string, text: string) => { const entries = kernel.advice.filter((a) => a.part === name); return entries.length ? [el("h3", {}, head), el("p", {}, text), el("ol", { class: "advice" }, ...entries.map(item))] : []; };
+  return el("div", {}, ...part("cause", "Causes of waiting", "Each cause was taken away in the model and the kernel was played again. Gains are of the model, on a machine without that cost: changes of the kernel reach a part of them."),
+    ...part("line", "Lines of the critical path", "Each line was left out and the kernel was played again."),
+    ...part("minor", "Seen, with hardly a gain", "Each of these gains less than 1 % alone and after the causes above: it waits behind something larger. They matter once that is gone."));
 }
 
 function first(kernel: Kernel, at: readonly number[]): number {

@@ -12,14 +12,14 @@ export interface Kernel<T = Int32Array> {
   side?: string;
   name: string; target: string; mode: string; assumed: [string, string][]; nki: string; perNs: number; totalNs: number; launchNs: number;
   mfu: number; mbu: number; dmaEfficiency: number; hbmBytes: number; flops: number; numOps: number;
-  bottleneck: string; peaks: { tflops: number; hbm: number }; launches: number; summary: string; loops: LoopSums[];
+  bottleneck: string; peaks: { tflops: number; hbm: number }; launches: number; loops: LoopSums[];
   lanes: Record<string, { busy: number; stalls: Record<string, number> }>;
   calls: Call[]; kinds: string[]; causes: string[]; laneNames: string[]; repeats: number[][];
   bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[]; whatIf: WhatIf[]; replay: Replay<T> | { reason: string }; tensors: Tensors<T> | null;
 }
 export interface Result { step: number; tensor: string; shape: number[]; dtype: string; least: number; greatest: number; mean: number; nans: number; infinite: number; unwritten: number; histogram: number[]; rows: number; columns: number }
 export interface Tensors<T> { left: Record<string, number>; levels: number; pictures: T; results: Result[] }
-export interface Advice { title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
+export interface Advice { part: "cause" | "line" | "minor"; title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
 /** A loop: its work, and while how much time any of it is played. */
 export interface LoopSums { name: string; at: At; flops: number; hbmBytes: number; ns: number }
 export interface WhatIf { kind: string; name: string; to: string; totalNs?: number; reason?: string }

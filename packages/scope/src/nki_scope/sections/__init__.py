@@ -1,6 +1,7 @@
 """Sections of a page, from the records of other packages, as JSON and columns."""
 
-from nki_scope.sections.advice import advice_section
+from nki_scope.sections.advice import advice_section, advice_text
+from nki_scope.sections.causes import causes_of, lines_of
 from nki_scope.sections.comparison import compare_pages
 from nki_scope.sections.kernel import instances_of, kernel_section
 from nki_scope.sections.memory import memory_section
@@ -14,10 +15,13 @@ __all__ = [
     "ReplaySections",
     "Snapshots",
     "advice_section",
+    "advice_text",
+    "causes_of",
     "compare_pages",
     "constants_of",
     "instances_of",
     "kernel_section",
+    "lines_of",
     "memory_section",
     "migration_section",
     "what_if_section",

@@ -49,7 +49,7 @@ def kernel_section(
             "bar": columns.add(map(attrgetter("bar.number"), path)),
             "ticks": columns.add([round(step.path_ns * per_ns) for step in path]),
         },
-        "loops": list(_loops(timeline, sources)), "summary": str(timeline),
+        "loops": list(_loops(timeline, sources)),
     }  # fmt: skip
 
 

@@ -1,0 +1,218 @@
+"""Causes of waiting, and changes of programs that take them away; statements by their id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import cycle
+
+from neuroncore.enums import Engine
+from neuroncore.integers.affine import Affine
+from neuroncore.program import (
+    Access,
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    accesses,
+    calls,
+    map_accesses,
+)
+from nki_dtypes import DType
+
+Body = tuple[Statement, ...]
+ChangeOfProgram = Callable[[Program], Program]
+ChangeOfStatement = Callable[[Statement], Sequence[Statement]]
+PARTITIONS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A cause of waiting, the calls that have it, and the experiment without it."""
+
+    title: str
+    text: str
+    experiment: str
+    calls: Sequence[Call]
+    zeros: tuple[str, ...] = ()
+    """Constants of the model that become 0."""
+    change: ChangeOfProgram | None = None
+
+
+def _of_body(change: Callable[[Body], Iterator[Statement]]) -> ChangeOfProgram:
+    return lambda program: replace(program, body=tuple(change(program.body)))
+
+
+def each(chosen: Collection[int], change: ChangeOfStatement) -> ChangeOfProgram:
+    """Every statement of `chosen` is changed."""
+    return _of_body(lambda body: _each(body, chosen, change))
+
+
+def _each(body: Body, chosen: Collection[int], change: ChangeOfStatement) -> Iterator[Statement]:
+    for statement in body:
+        if isinstance(statement, Loop):
+            yield replace(statement, body=tuple(_each(statement.body, chosen, change)))
+        elif id(statement) in chosen:
+            yield from change(statement)
+        else:
+            yield statement
+
+
+def left_out(statement: Statement) -> Sequence[Statement]:
+    """No call: what reads its results finds them ready."""
+    return ()
+
+
+def on_engine(engine: Engine, statement: Statement) -> Sequence[Statement]:
+    """The call on an engine."""
+    assert isinstance(statement, Call)
+    return (replace(statement, attrs={**statement.attrs, "engine": engine}),)
+
+
+def with_dtype(dtype: DType, statement: Statement) -> Sequence[Statement]:
+    """The allocation of a buffer of another dtype."""
+    assert isinstance(statement, Allocate)
+    return (replace(statement, buffer=replace(statement.buffer, dtype=dtype)),)
+
+
+def on_all_partitions(statement: Statement) -> Sequence[Statement]:
+    """The call on as many elements, spread over all partitions."""
+    return (map_accesses(statement, _spread),)
+
+
+def _spread(access: Access) -> Access:
+    partitions, *free = access.shape
+    longest = free.index(max(free))
+    free[longest] = max(1, free[longest] * partitions // PARTITIONS)
+    return replace(access, shape=(partitions, *free))
+
+
+def first_time_only(chosen: Mapping[int, str]) -> ChangeOfProgram:
+    """Calls are left out after the first iteration of the loop over their variable."""
+    return _of_body(lambda body: _first_time(body, chosen))
+
+
+def _first_time(body: Body, chosen: Mapping[int, str]) -> Iterator[Statement]:
+    for statement in body:
+        if not isinstance(statement, Loop):
+            yield statement
+            continue
+        loop = replace(statement, body=tuple(_first_time(statement.body, chosen)))
+        inside = [id(c) for c in calls(loop.body) if chosen.get(id(c)) == loop.variable]
+        if inside:
+            second = loop.start + loop.step
+            yield replace(loop, stop=second)
+            yield replace(loop, start=second, body=tuple(_each(loop.body, inside, left_out)))
+        else:
+            yield loop
+
+
+def alternated(chosen: Sequence[Call], change: ChangeOfStatement) -> ChangeOfProgram:
+    """Every other call of `chosen` is changed; a loop around some has two iterations in one."""
+    ids = set(map(id, chosen))
+    return _of_body(lambda body: _alternated(body, ids, change))
+
+
+def _alternated(
+    body: Body, chosen: Collection[int], change: ChangeOfStatement
+) -> Iterator[Statement]:
+    turns = cycle((False, True))
+
+    def changed(statement: Statement) -> Sequence[Statement]:
+        return change(statement) if id(statement) in chosen else (statement,)
+
+    for statement in body:
+        if isinstance(statement, Loop):
+            if any(id(inner) in chosen for inner in statement.body):
+                yield from _doubled(statement, changed)
+            else:
+                yield replace(statement, body=tuple(_alternated(statement.body, chosen, change)))
+        elif id(statement) in chosen and next(turns):
+            yield from change(statement)
+        else:
+            yield statement
+
+
+def _doubled(loop: Loop, change: ChangeOfStatement) -> Iterator[Loop]:
+    """Two iterations in one, the second one changed; the last of an odd number by itself."""
+    later = {loop.variable: Affine.variable(loop.variable) + loop.step}
+    until = loop.start + loop.trips // 2 * 2 * loop.step
+
+    def moved(access: Access) -> Access:
+        return replace(access, offset=access.offset.substitute(later))
+
+    second = [map_accesses(s, moved) for statement in loop.body for s in change(statement)]
+    if loop.trips > 1:
+        yield replace(loop, stop=until, step=2 * loop.step, body=(*loop.body, *second))
+    if loop.trips % 2:
+        yield replace(loop, start=until)
+
+
+def rotated(program: Program) -> Program:
+    """Every tile of a loop has a second place, for every other iteration.
+
+    A tile that is allocated before a loop and written anew by each iteration is one of the loop.
+    """
+    return replace(program, body=tuple(_rotated(_with_own_tiles(program.body))))
+
+
+def _with_own_tiles(body: Body) -> Body:
+    """Allocations move into the loop that alone uses them, where it needs nothing from before."""
+    moved: dict[int, list[Statement]] = {}
+    for statement in _tiles(body):
+        users = [s for s in body if _accesses(s, statement.buffer)]
+        if len(users) == 1 and _begins_anew(users[0], statement.buffer):
+            moved.setdefault(id(users[0]), []).append(statement)
+    gone = {id(each) for several in moved.values() for each in several}
+    return tuple(
+        replace(s, body=_with_own_tiles((*moved.get(id(s), ()), *s.body)))
+        if isinstance(s, Loop)
+        else s
+        for s in body
+        if id(s) not in gone
+    )
+
+
+def _tiles(body: Body) -> list[Allocate]:
+    """Allocations on chip without a fixed address."""
+    made = [s for s in body if isinstance(s, Allocate)]
+    return [s for s in made if s.buffer.space.on_chip and s.buffer.address is None]
+
+
+def _accesses(statement: Statement, buffer: Buffer) -> bool:
+    return any(access.buffer == buffer.name for access in accesses(statement))
+
+
+def _begins_anew(loop: Statement, buffer: Buffer) -> bool:
+    """Whether an iteration writes all of the buffer before it reads any."""
+    if not isinstance(loop, Loop):
+        return False
+    first = next(call for call in calls(loop.body) if _accesses(call, buffer))
+    named = {n: a for n, a in first.accesses.items() if a.buffer == buffer.name}
+    return first.attrs.get("accumulate", False) is False and all(
+        name in first.record.outputs and access.size == buffer.size
+        for name, access in named.items()
+    )
+
+
+def _rotated(body: Body) -> Iterator[Statement]:
+    for statement in body:
+        if isinstance(statement, Loop):
+            inner = replace(statement, body=tuple(_rotated(statement.body)))
+            names = {s.buffer.name: f"{s.buffer.name}.second" for s in _tiles(inner.body)}
+            yield from _doubled(inner, partial(_renamed, names)) if names else (inner,)
+        else:
+            yield statement
+
+
+def _renamed(names: Mapping[str, str], statement: Statement) -> Sequence[Statement]:
+    def name(of: str) -> str:
+        return names.get(of, of)
+
+    if isinstance(statement, Allocate):
+        buffer = replace(statement.buffer, name=name(statement.buffer.name))
+        return (replace(statement, buffer=buffer),)
+    return (map_accesses(statement, lambda a: replace(a, buffer=name(a.buffer))),)
