@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from operator import itemgetter
 
 from neuroncore.enums import MemorySpace
 from neuroncore.findings import Finding
@@ -85,28 +86,37 @@ class _Walker:
 
 def peaks(program: Program, target: Target) -> dict[MemorySpace, Peak]:
     """The fullest moment of SBUF and of PSUM."""
-    every = lives(program)
-    found: dict[MemorySpace, Peak] = {}
+    every, found = lives(program), dict[MemorySpace, Peak]()
     for space in (MemorySpace.sbuf, MemorySpace.psum):
-        mine = [life for life in every if life.buffer.space is space]
-        moments = [_held(space, mine, life, target) for life in mine]
-        found[space] = max(moments, key=lambda p: p.held, default=Peak(space, 0, ()))
+        mine = [
+            (life, units_held(space, target, life.buffer.free_bytes))
+            for life in every if life.buffer.space is space
+        ]  # fmt: skip
+        moments = [(_held(space, _alive(mine, life), target), life) for life, _ in mine]
+        if not moments:
+            found[space] = Peak(space, 0, ())
+            continue
+        held, start = max(moments, key=itemgetter(0))
+        sizes = [(life.buffer, size) for life, size in _alive(mine, start)]
+        by = tuple(sorted(sizes, key=lambda pair: -pair[1]))
+        found[space] = Peak(space, held, by, start.made)
     return found
 
 
-def _held(space: MemorySpace, every: list[Life], start: Life, target: Target) -> Peak:
-    """The occupancy when `start` comes to life."""
+def _alive(every: list[tuple[Life, int]], start: Life) -> list[tuple[Life, int]]:
+    """The lives, with their units, when `start` comes to life."""
     now = start.first or 0
-    alive = [life.buffer for life in every if (life.first or 0) <= now <= life.last]
-    sizes = [(b, units_held(space, target, b.free_bytes)) for b in alive]
-    floating = sum(size for b, size in sizes if b.address is None)
-    placed = covered(
+    return [pair for pair in every if (pair[0].first or 0) <= now <= pair[0].last]
+
+
+def _held(space: MemorySpace, alive: list[tuple[Life, int]], target: Target) -> int:
+    """The occupancy while these are alive."""
+    buffers = [life.buffer for life, _ in alive]
+    floating = sum(size for life, size in alive if life.buffer.address is None)
+    return floating + covered(
         units_between(space, target, b.address[1], b.free_bytes)
-        for b in alive
-        if b.address is not None
-    )
-    by = tuple(sorted(sizes, key=lambda pair: -pair[1]))
-    return Peak(space, floating + placed, by, start.made)
+        for b in buffers if b.address is not None
+    )  # fmt: skip
 
 
 def over_capacity(program: Program, target: Target, usable_sbuf: int) -> Iterator[Finding]:

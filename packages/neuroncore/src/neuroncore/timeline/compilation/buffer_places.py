@@ -18,7 +18,7 @@ from neuroncore.program import (
     walk,
     whole,
 )
-from neuroncore.timeline.compilation.loop_transformations import allocates, written
+from neuroncore.timeline.compilation.loop_transformations import written
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,26 @@ class PingPong(Allocate):
 
 def privatized(program: Program, core: NeuronCore) -> Program:
     """The program with each SBUF buffer that every iteration writes anew allocated in its loop."""
-    body, loops = list(program.body), [s for s in program.body if isinstance(s, Loop)]
-    outer = [s.buffer for s in body if isinstance(s, Allocate)]
-    for buffer in (b for b in outer if b.space is MemorySpace.sbuf and b.address is None):
-        users = [loop for loop in loops if _uses(loop, buffer.name)]
-        inside = _allocated_inside(users[0], buffer) if len(users) == 1 else None
-        if inside is None or any(_uses(s, buffer.name) for s in body if isinstance(s, Call)):
-            continue
-        body = [inside if s is users[0] else s for s in body if not allocates(s, buffer.name)]
-        loops = [inside if loop is users[0] else loop for loop in loops]
-    return replace(program, body=tuple(body))
+    users, changed, moved = _users(program), dict[int, Loop](), set[str]()
+    for buffer in _buffers(program.body, MemorySpace.sbuf):
+        match users.get(buffer.name):
+            case [Loop() as loop] if buffer.address is None:
+                inside = _allocated_inside(changed.get(id(loop), loop), buffer)
+                if inside is not None:
+                    changed[id(loop)] = inside
+                    moved.add(buffer.name)
+    body = (changed.get(id(s), s) for s in program.body)
+    kept = (s for s in body if not (isinstance(s, Allocate) and s.buffer.name in moved))
+    return replace(program, body=tuple(kept))
+
+
+def _users(program: Program) -> dict[str, list[Statement]]:
+    """Buffer → the outermost statements that use it."""
+    found: dict[str, list[Statement]] = {}
+    for statement in program.body:
+        for name in {access.buffer for access in accesses(statement)}:
+            found.setdefault(name, []).append(statement)
+    return found
 
 
 def _allocated_inside(loop: Loop, buffer: Buffer) -> Loop | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import prod
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import peaks
@@ -201,20 +202,26 @@ def _fitting(plan: Plan, strip: Strip) -> tuple[int, int] | None:
     """(rows of a partition, interleaved tiles): the most with which all is on chip twice; or
     one row, once."""
     usable = sbuf_bytes(plan.context.target.name)
-    for shape in _candidates(strip):
+    *larger, least = _candidates(strip)
+    held, used = _peaks(plan, strip, least)
+    if used > NUM_PSUM_BANKS or held > usable:
+        return None
+    for shape in larger if 2 * held <= usable else ():
         held, used = _peaks(plan, strip, shape)
-        if used <= NUM_PSUM_BANKS and (2 * held <= usable or (shape == (1, 1) and held <= usable)):
+        if used <= NUM_PSUM_BANKS and 2 * held <= usable:
             return shape
-    return None
+    return least
 
 
 def _candidates(strip: Strip) -> Iterator[tuple[int, int]]:
-    most = min(MOST_ROWS, -(-strip.lead[-1] // PARTITIONS))
+    """The shapes, the largest first; a single tile has nothing to be interleaved with."""
+    tiles, batches = -(-strip.lead[-1] // PARTITIONS), prod(strip.lead[:-1])
+    most = min(MOST_ROWS, tiles)
     wide = max((p.spec.shape[-1] for p in strip.products), default=1)
     while most > 1 and most * wide > PSUM_BANKS * BANK_ELEMS:
         most -= 1
     for rows in range(most, 0, -1):
-        yield from ((rows, 2), (rows, 1))
+        yield from ((rows, 2), (rows, 1)) if tiles > rows or batches > 1 else ((rows, 1),)
 
 
 def _peaks(plan: Plan, strip: Strip, shape: tuple[int, int]) -> tuple[int, int]:
