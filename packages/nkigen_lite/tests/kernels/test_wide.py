@@ -96,3 +96,16 @@ def _calls(body):
             if hasattr(statement, "body")
             else ([statement] if hasattr(statement, "operands") else [])
         )
+
+
+def test_long_rows_of_many_results_are_cut_into_smaller_groups(assert_lowers_right):
+    def ranks(x):
+        totals = np.cumsum(x, 1)
+        whole = np.floor(totals / 3)
+        rest = whole % 7
+        blocks = np.cumsum(rest.reshape(2, -1, 5), 2)
+        narrow = whole.astype(np.int32), rest.astype(np.int16), np.trunc(totals).astype(np.int8)
+        return *narrow, rest > whole, blocks
+
+    x = np.random.default_rng(0).integers(-3, 9, (2, 3000)).astype(np.float32)
+    assert_lowers_right(ranks, x)

@@ -41,6 +41,7 @@ FORMS = {
     "views_of_views": (lambda x: x.T.T.reshape(2, 16).reshape(4, 8), []),
     "slices": (lambda x: x[::-1][1:, 2:][::2, ::-3], ["slice"]),
     "write_back": (lambda x: _in_place(x), ["slice", "add", "update"]),
+    "reductions_of_one": (lambda x: np.cumsum(x[:, None].max(1)[..., None], -1).mean(-1), []),
     "constants": (lambda x: x * (np.arange(8, dtype=np.float32) * 2).reshape(1, 8), ["multiply"]),
 }  # fmt: skip
 

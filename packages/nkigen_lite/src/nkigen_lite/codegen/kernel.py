@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 
 from neuroncore.program import Program, walk
@@ -86,21 +87,21 @@ def generate(graph: Graph, target: str, nki: str, in_place: bool = False) -> tup
 
 def _generated(graph: Graph, target: str, nki: str, in_place: bool) -> tuple[Program, Plan]:
     """Long rows cut, or as they are; reductions axis by axis, where they are too
-    large at once: the first that is supported, with a note why the others before it are not."""
+    large at once; smaller groups: the first that is supported, with a note why the others before it
+    are not."""
     every = [split_reductions(in_shorter_rows(graph)), split_reductions(graph)]
     every.append(split_reductions(graph, by_axis=True))
+    every = [each for number, each in enumerate(every) if each not in every[:number]]
     rejected: list[CodegenError] = []
-    for number, each in enumerate(every):
-        if each in every[:number]:
-            continue
+    for careful, each in product((False, True), every):
         try:
-            program, plan = _fastest_plan(each, target, nki, in_place)
+            program, plan = _fastest_plan(each, target, nki, in_place, careful)
         except CodegenError as why:
             rejected.append(why)
             continue
         plan.notes.extend(f"otherwise rejected: {why.what}" for why in rejected)
         return program, plan
-    raise rejected[-1]
+    raise rejected[len(every) - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +133,23 @@ class _Made:
 class _Maker:
     """Makes the kernels of a graph that are compared; what was timed once is `known`."""
 
-    def __init__(self, graph: Graph, target: str, nki: str, in_place: bool) -> None:
+    def __init__(self, graph: Graph, target: str, nki: str, in_place: bool, careful: bool) -> None:
+        self.careful = careful
         self.graph, self.target, self.nki, self.in_place = graph, target, nki, in_place
         self.known: dict[str, float] = {}
+        self.plans: dict[_Way, tuple[Plan, list[KernelPart | StripPlan]]] = {}
         self.keeps = False
         """Whether arrays stayed on chip in a kernel of the graph: they do in the others."""
 
     def make(self, way: _Way, forced: Mapping[int, str] | None = None) -> _Made:
-        plan = plan_groups(self.graph, resolve_target(self.target), way.across)
+        if way not in self.plans:
+            plan = plan_groups(self.graph, resolve_target(self.target), way.across, self.careful)
+            self.plans[way] = plan, parts_of(plan, way.strips)
+        plan, parts = self.plans[way]
+        plan = replace(plan, strips=[], notes=[])
         writer = Writer(self.graph.name, self.target, self.nki, self.known)
         writer.forced.update(forced or {})
-        kernel = _Kernel(plan, writer, way.strips, self.in_place)
+        kernel = _Kernel(plan, writer, parts, self.in_place)
         timed, residents = keep_on_chip(TimedProgram(kernel.program()), not self.keeps)
         self.keeps |= bool(residents)
         plan.notes += residents
@@ -155,8 +162,8 @@ class _Maker:
         if not near:
             return made
         statements = sum(1 for _ in walk(made.timed.program.body))
-        trials = max(1, min(MOST_TRIALS, MOST_STATEMENTS // statements))
-        for number, name in near[-trials:]:
+        trials = min(MOST_TRIALS, MOST_STATEMENTS // statements, len(near))
+        for number, name in near[len(near) - trials :]:
             try:
                 other = self.make(made.way, {**made.kernel.writer.forced, number: name})
             except CodegenError:
@@ -171,9 +178,11 @@ MOST_TRIALS, MOST_STATEMENTS = 4, 256
 the last parts."""
 
 
-def _fastest_plan(graph: Graph, target: str, nki: str, in_place: bool) -> tuple[Program, Plan]:
+def _fastest_plan(
+    graph: Graph, target: str, nki: str, in_place: bool, careful: bool
+) -> tuple[Program, Plan]:
     """The way that is predicted fastest, where there are several."""
-    maker = _Maker(graph, target, nki, in_place)
+    maker = _Maker(graph, target, nki, in_place, careful)
     found: list[_Made] = []
     rejected: list[CodegenError] = []
     waiting = list(_ROWS if keeps_inner_axes(graph) else (_Way(),))
@@ -218,11 +227,13 @@ def buffer_names(graph: Graph) -> dict[str, str]:
 
 
 class _Kernel:
-    def __init__(self, plan: Plan, writer: Writer, strips: bool, in_place: bool) -> None:
+    def __init__(
+        self, plan: Plan, writer: Writer, parts: Sequence[KernelPart | StripPlan], in_place: bool
+    ) -> None:
         self.plan, self.writer, self.graph = plan, writer, plan.graph
         writer.names = buffer_names(plan.graph)
         self.arrays = Arrays(plan, writer, in_place)
-        self.parts = parts_of(plan, strips)
+        self.parts = parts
         self.kept: dict[str, OnChip] = {}
         self.written: set[str] = set()
         self.held = 0

@@ -106,10 +106,9 @@ class Group:
 class Plan:
     """A graph as groups in the order in which they run.
 
-    `views` are values that are only views of arrays in HBM: value → (node, operand).
-    `numbers` are constants with one element everywhere, `tables` all others. `strips` say
-    which groups became one, `rejections` why there is more than one, `notes` which way elements are
-    moved.
+    `views` are values that are only views of arrays in HBM: value → node. `numbers` are constants
+    with one element everywhere, `tables` all others. `strips` say which groups became one,
+    `rejections` why there is more than one, `notes` which way elements are moved.
     """
 
     graph: Graph
@@ -163,7 +162,8 @@ class Plan:
 class Planner:
     """Walks the graph once; every operation joins the last group that it needs, or starts one."""
 
-    def __init__(self, graph: Graph, target: Target, across: bool) -> None:
+    def __init__(self, graph: Graph, target: Target, across: bool, careful: bool) -> None:
+        self.careful = careful
         self.specs: dict[str, Spec] = graph.specs
         self.plan, self.across = Plan(graph, Context(self.specs, {}, target)), across
         self.used = users(graph)
@@ -176,8 +176,7 @@ class Planner:
         return self.plan
 
     def place(self, node: Node) -> None:
-        """The first way that is the node's: a constant, a product, arrays put together, another
-        look at one, a step of a group."""
+        """Put the node where the first rule that applies puts it."""
         for is_such, put in _WAYS:
             if is_such(self, node):
                 put(self, node)
@@ -211,11 +210,6 @@ class Planner:
             for n in uses
         )  # fmt: skip
 
-    def check_dtypes(self, node: Node) -> None:
-        why = unsupported_dtype(node, tuple(self.specs[o].dtype for o in node.operands))
-        if why is not None:
-            raise unsupported(node, why)
-
     def constant(self, node: Node) -> None:
         self.ready[node.name] = -1
         uniform = node.attrs["value"].uniform if node.op == "constant" else None
@@ -235,13 +229,14 @@ class Planner:
         """Whether a view is of a value on chip, and moves nothing there."""
         if node.op not in RULES or node.operands[0] not in self.home:
             return False
-        number = self.home[node.operands[0]]
-        return self.tried(node, number) is None
+        return self.tried(node, self.home[node.operands[0]]) is None
 
     def join(self, node: Node) -> None:
-        self.check_dtypes(node)
+        why = unsupported_dtype(node, tuple(self.specs[o].dtype for o in node.operands))
+        if why is not None:
+            raise unsupported(node, why)
         number = self.ready_of(node)
-        if number < 0 and self.plan.groups:
+        if number < 0:
             number = len(self.plan.groups) - 1
         why = self.tried(node, number) if number >= 0 else None
         if number >= 0 and why is None:
@@ -369,6 +364,10 @@ class Planner:
         if not has_reduction(group.steps) or surely_fits(group.steps, found, self.plan.context):
             return None  # without whole rows, tiles are as wide as fits
         needed = frozenset(e.node.operands[0] for e in group.ends)
+        if self.careful:
+            inside = group.names - set(self.plan.graph.results)
+            needed |= {n.name for n in group.steps
+                       if not {n.name, *(u.name for u in self.used[n.name])} <= inside}  # fmt: skip
         tiles = found.without(group.late)
         group.fit = fit(group.steps, tiles, self.plan.context, needed)
         return group.fit.problem
@@ -391,10 +390,11 @@ _WAYS: tuple[
 """What a node may be → what is done with it."""
 
 
-def plan_groups(graph: Graph, target: Target, across: bool = True) -> Plan:
+def plan_groups(graph: Graph, target: Target, across: bool = True, careful: bool = False) -> Plan:
     """The graph as fusion groups. Raises CodegenError for unsupported operations.
 
     `across`: reductions that keep axes behind the reduced ones end a group; else the reduced axes
-    are the columns, read element by element, and what follows may join.
+    are the columns, read element by element, and what follows may join. `careful`: beside whole
+    rows every value fits that another group may need.
     """
-    return Planner(graph, target, across).run()
+    return Planner(graph, target, across, careful).run()

@@ -89,6 +89,17 @@ def _keeps_spec(m: Match) -> bool:
     return m.spec(m["x"]) == m.root.spec
 
 
+def _reshaped(m: Match) -> str:
+    return m.emit("reshape", m["x"], shape=m.root.spec.shape)
+
+
+def _is_of_one(m: Match) -> bool:
+    """Whether every axis that is reduced or scanned has one element."""
+    attrs, x = m.root.attrs, m.spec(m["x"])
+    axes = attrs["axes"] if "axes" in attrs else (attrs["axis"],)
+    return x.dtype is m.dtype and all(x.shape[a] == 1 for a in axes)
+
+
 def _transpose_twice(m: Match) -> str:
     inner, outer = m.nodes["inner"].attrs["axes"], m.root.attrs["axes"]
     return m.emit("transpose", m["x"], axes=tuple(inner[a] for a in outer))
@@ -101,10 +112,6 @@ def _slice_twice(m: Match) -> str:
     )
     steps = (s * t for s, t in zip(a["steps"], b["steps"], strict=True))
     return m.emit("slice", m["x"], starts=tuple(starts), sizes=b["sizes"], steps=tuple(steps))
-
-
-def _has_elements(m: Match) -> bool:
-    return m.root.spec.size > 0
 
 
 def _in_order(m: Match) -> bool:
@@ -123,10 +130,6 @@ def _writes_back(m: Match) -> bool:
 
 def _covers(m: Match) -> bool:
     return m.spec(m["part"]) == m.root.spec and all(s == 1 for s in m.root.attrs["steps"])
-
-
-def _part(m: Match) -> str:
-    return m["part"]
 
 
 # ------------------------------------------------- arrays written part by part
@@ -311,6 +314,10 @@ def _folded(m: Match) -> str:
     return m.emit("constant", value=Constant(np.asarray(array), m.dtype))
 
 
+def _is_not_empty(m: Match) -> bool:
+    return m.root.spec.size > 0
+
+
 def _is_empty(m: Match) -> bool:
     return m.root.spec.size == 0 and m.root.op != "constant"
 
@@ -372,20 +379,20 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("broadcast_to_itself", of("broadcast_to", "x"), _same, _keeps_spec),
     RewriteRule("slice_of_all", of("slice", "x"), _same, _is_whole),
     RewriteRule("transpose_in_order", of("transpose", "x"), _same, _in_order),
-    RewriteRule(
-        "reshape_twice",
-        of("reshape", of("reshape", "x")),
-        lambda m: m.emit("reshape", m["x"], shape=m.root.attrs["shape"]),
-    ),
+    RewriteRule("reshape_twice", of("reshape", of("reshape", "x")), _reshaped),
     RewriteRule(
         "transpose_twice", of("transpose", of("transpose", "x", name="inner")), _transpose_twice
     ),
     RewriteRule(
-        "slice_twice", of("slice", of("slice", "x", name="inner")), _slice_twice, _has_elements
+        "slice_twice", of("slice", of("slice", "x", name="inner")), _slice_twice, _is_not_empty
     ),
     RewriteRule(
         "write_back", of("update", "x", of("slice", "x", name="part")), _same, _writes_back
     ),
-    RewriteRule("write_in_parts", of("update", "x", "part"), _as_parts, _has_elements),
-    RewriteRule("write_all", of("update", "x", "part"), _part, _covers),
+    RewriteRule("write_in_parts", of("update", "x", "part"), _as_parts, _is_not_empty),
+    RewriteRule("write_all", of("update", "x", "part"), lambda m: m["part"], _covers),
+    *(
+        RewriteRule(f"{op}_of_one", of(op, "x"), _reshaped, _is_of_one)
+        for op in ("cumprod", "cumsum", "max", "mean", "min", "prod", "sum")
+    ),
 )
