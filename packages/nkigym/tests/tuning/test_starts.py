@@ -1,5 +1,7 @@
 """What a search of a function begins with."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from packages.nkigym.tests import tuning_kernels
@@ -10,6 +12,7 @@ from nkigym import tune
 from nkigym.analysis.roofline import Rooflines
 from nkigym.baseline import BaselineError, baseline_kernel
 from nkigym.search import ConstraintError
+from nkigym.tuning.task import problem
 from nkigym.tuning.verification import verify_winner
 
 
@@ -88,4 +91,68 @@ def test_a_root_that_is_not_its_function_is_found():
     root = baseline_kernel(ragged, "f32[128,64]", "f32[128,64]")
 
     with pytest.raises(Exception, match="output 0 is not that of the function"):
-        verify_winner(root, root, (), lambda: iter(()), lambda x, y: np.exp(x - y))
+        verify_winner(
+            root, root, (), lambda: iter(()), lambda arrays: [np.exp(np.subtract(*arrays))]
+        )
+
+
+def listed(x):
+    return [x + 1, x * 3]
+
+
+def changed(x):
+    x += 1
+    return x * 2
+
+
+def changed_and_returned(x, y):
+    y[0:16] = x[0:16] * 2
+    x -= y
+    return x, y + x
+
+
+def changed_alone(x, y):
+    x *= y
+
+
+def changed_twice(x):
+    x += 1
+    return x * 1, x * 1, x
+
+
+def without_elements(x, y):
+    return x + y.sum(), y
+
+
+def number(x, scale):
+    return x * scale, scale + 1
+
+
+@pytest.mark.parametrize(
+    ("function", "specs"),
+    [
+        (listed, ("f32[300,200]",)),
+        (listed, ("f32[128,128]",)),
+        (changed, ("f32[300,200]",)),
+        (changed, ("bf16[128,128]",)),
+        (changed_and_returned, ("f32[130,64]", "f32[130,64]")),
+        (changed_alone, ("f32[256,128]", "f32[256,128]")),
+        (changed_twice, ("i32[64,32]",)),
+        (without_elements, ("f32[64,32]", "f32[0,4]")),
+        (number, ("f32[64,32]", "f32[]")),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+@pytest.mark.parametrize("start", ["generated", "baseline"])
+def test_what_a_function_returns_and_changes_is_compared_with_its_kernel(function, specs, start):
+    tuned = tune(function, *specs, budget=20, start=start)
+
+    assert [each.passed for each in tuned.checks if each.name == "function"] == [True]
+
+
+def test_an_argument_that_a_kernel_changes_otherwise_is_found():
+    made = problem(changed, ("f32[128,64]",), None, None)
+    other = replace(made, function=lambda x: np.add(x, 1) * 2)
+
+    with pytest.raises(Exception, match="output 1 is not that of the function"):
+        verify_winner(made.root, made.root, (), lambda: iter(()), other.reference)

@@ -20,9 +20,11 @@ takes two operations, activation its scale, bias and sum.
 """
 
 from nkigym.baseline.errors import BaselineError
-from nkigym.baseline.kernel import baseline_kernel
+from nkigym.baseline.kernel import baseline_graph, baseline_kernel, kernel_of
 
 __all__ = [
     "BaselineError",
+    "baseline_graph",
     "baseline_kernel",
+    "kernel_of",
 ]

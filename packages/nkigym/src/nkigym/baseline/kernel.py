@@ -44,9 +44,18 @@ def baseline_kernel(
     not a number of tiles, for operations that do not work on rows, and for rows that do not fit on
     chip.
     """
+    return kernel_of(baseline_graph(function, *specs), target, nki)
+
+
+def baseline_graph(function: Callable[..., Any], *specs: Any) -> Graph:
+    """The graph that the baseline kernel is written from."""
+    return list(rewritten(trace(function, *specs)).values())[-1]
+
+
+def kernel_of(graph: Graph, target: str, nki: str) -> Program:
+    """The checked kernel of a function's graph. Raises CodegenError, BaselineError."""
     check_version(nki)
     known = resolve_target(target)
-    graph = list(rewritten(trace(function, *specs)).values())[-1]
     plan = plan_groups(graph, known, across=False)
     program = _written(plan, Writer(graph.name, known.name, nki))
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,11 +27,15 @@ from nkigym.tile_rewrites import KNOWN, rewrite_graph
 from nkigym.tiles import TileProgram, parse_tiles
 from nkigym.tuning.verification import (
     Check,
+    Reference,
     replayed,
     replayed_tiles,
     verify_tile_winner,
     verify_winner,
 )
+
+if TYPE_CHECKING:
+    from nkigen_lite import Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ def _of_loops(made: Problem, engines: frozenset[str] | None) -> TuningTask:
         lambda: problem_of(made.root),
         lambda schedule: replayed(made.root, schedule),
         lambda state, schedule: verify_winner(
-            made.root, state, schedule, made.smaller, made.function
+            made.root, state, schedule, made.smaller, made.reference
         ),
         made.baseline_ns,
         made.start,
@@ -147,7 +151,16 @@ class Problem:
     function: Callable[..., Any] | None = None
     """What the root was made from, where that is a NumPy function,"""
     start: str = ""
-    """and which kernel of it the root is."""
+    """which kernel of it the root is,"""
+    graph: Graph | None = None
+    """and the graph of that kernel."""
+
+    @property
+    def reference(self) -> Reference | None:
+        """The function's results as the root returns them."""
+        if self.function is None or self.graph is None:
+            return None
+        return partial(_function_results, self.function, self.graph)
 
     def baseline_ns(self) -> float | None:
         """The latency of the function's baseline kernel, where there is one."""
@@ -157,7 +170,7 @@ class Problem:
             made = _baseline(self.function, self.root.target, self.root.nki, self.specs)
         except KernelError:
             return None
-        return latency_ns(made)
+        return latency_ns(made.program)
 
     def smaller(self) -> Iterator[tuple[str, Program]]:
         """The same at fewer tiles, the fewest first."""
@@ -249,8 +262,11 @@ def _begun(
     reasons: list[KernelError] = []
     for name in STARTS[start]:
         try:
-            made = partial(KERNELS[name], function, target, nki)
-            found.append(Problem(made(specs), made, specs, function, name))
+            make = partial(KERNELS[name], function, target, nki)
+            root, graph = make(specs)
+            found.append(
+                Problem(root, lambda s, m=make: m(s).program, specs, function, name, graph)
+            )
         except KernelError as wrong:
             reasons.append(wrong)
         if found and start in KERNELS:
@@ -260,24 +276,32 @@ def _begun(
     return min(found, key=lambda problem: latency_ns(problem.root))
 
 
+class Kernel(NamedTuple):
+    """A kernel of a function, and the graph that it was written from."""
+
+    program: Program
+    graph: Graph
+
+
 def _generated(
     function: Callable[..., Any], target: str | None, nki: str | None, specs: Sequence[Any]
-) -> Program:
+) -> Kernel:
     from nkigen_lite import compile
 
     made = compile(function, *specs, target=target or "trn2", nki=nki or DEFAULT_VERSION)
-    return made.self_contained
+    return Kernel(made.self_contained, made.plan.graph)
 
 
 def _baseline(
     function: Callable[..., Any], target: str | None, nki: str | None, specs: Sequence[Any]
-) -> Program:
-    from nkigym.baseline import baseline_kernel
+) -> Kernel:
+    from nkigym.baseline import baseline_graph, kernel_of
 
-    return baseline_kernel(function, *specs, target=target or "trn2", nki=nki or DEFAULT_VERSION)
+    graph = baseline_graph(function, *specs)
+    return Kernel(kernel_of(graph, target or "trn2", nki or DEFAULT_VERSION), graph)
 
 
-KERNELS: Mapping[str, Callable[..., Program]] = {"generated": _generated, "baseline": _baseline}
+KERNELS: Mapping[str, Callable[..., Kernel]] = {"generated": _generated, "baseline": _baseline}
 """Kernels of a function that a search may begin with."""
 BOTH = "both"
 """A search from each, which share the budget."""
@@ -288,6 +312,32 @@ STARTS = {
     BOTH: ("generated", "baseline"),
 }
 """Names of kernels, the first that there is first."""
+
+
+def _function_results(
+    function: Callable[..., Any], graph: Graph, arrays: Sequence[np.ndarray]
+) -> list[Any]:
+    """What the kernel of `graph` returns for `arrays`, by NumPy in float64: the function's results,
+    one or a tuple or list of them, and behind these the arguments that it changes.
+    """
+    from nkigen_lite.codegen import returned
+
+    taken = iter(arrays)
+    given = [
+        _wide(next(taken)).reshape(v.spec.shape) if v.spec.size else np.zeros(v.spec.shape)
+        for v in graph.inputs
+    ]
+    with np.errstate(all="ignore"):
+        found = function(*given)
+    outputs = found if isinstance(found, (tuple, list)) else (found,) * bool(graph.outputs)
+    arguments = {value.name: array for value, array in zip(graph.inputs, given, strict=True)}
+    values = {value: arguments[name] for name, value in graph.writes}
+    values |= zip(graph.outputs, outputs, strict=True)
+    return [values[name] for name in returned(graph)]
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(array.dtype if array.dtype.kind in "iub" else np.float64)
 
 
 def _captured(kernel: Any, target: str | None, nki: str | None, specs: Sequence[Any]) -> Program:

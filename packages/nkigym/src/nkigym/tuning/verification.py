@@ -62,14 +62,16 @@ class Check:
 
 Smaller = Callable[[], Iterator[tuple[str, Program]]]
 """The kernel to begin with at smaller sizes, with what these are, the smallest first."""
+Reference = Callable[[Sequence[np.ndarray]], Sequence[Any]]
+"""The results of a function's kernel for arrays, by NumPy."""
 
 
 def verify_winner(
     root: Program, winner: Program, schedule: Sequence[Any], smaller: Smaller,
-    function: Callable[..., Any] | None = None,
+    reference: Reference | None = None,
 ) -> tuple[Check, ...]:  # fmt: skip
     """Every check of a winner and of the schedule, as JSON, that is said to lead to it; of the
-    root too, where the NumPy function that it was made from is given.
+    root too, where the results of the NumPy function that it was made from are given.
 
     Raises VerificationError with the checks where one fails. An illegal program is not executed.
     """
@@ -80,22 +82,19 @@ def verify_winner(
         _replays(root, winner, schedule),
         legal,
         _is_certified(root, schedule),
-        *([] if function is None else [_computes(root, function)]),
+        *([] if reference is None else [_computes(root, reference)]),
         *_small(root, winner, schedule, smaller),
         _executes("real size", root, winner),
     ))  # fmt: skip
 
 
-def _computes(root: Program, function: Callable[..., Any]) -> Check:
-    """The kernel to begin with against the function, which NumPy executes in float64."""
+def _computes(root: Program, reference: Reference) -> Check:
+    """The kernel to begin with against its function, which NumPy executes in float64."""
     inputs, found = in_domain(root, SEED)
-    with np.errstate(all="ignore"):
-        given = [a.astype(np.float64) if a.dtype.kind not in "iub" else a for a in inputs]
-        try:
-            results = function(*given)
-        except Exception as wrong:  # it takes arrays of the generator, or none of float64
-            return Check("function", None, f"NumPy cannot execute it: {wrong}")
-    wanted = results if isinstance(results, tuple) else (results,)
+    try:
+        wanted = reference(inputs)
+    except Exception as wrong:  # it takes arrays of the generator, or none of float64
+        return Check("function", None, f"NumPy cannot execute it: {wrong}")
     if len(wanted) != len(root.results):
         what = f"{len(root.results)} outputs, {len(wanted)} of the function"
         return Check("function", False, what)
