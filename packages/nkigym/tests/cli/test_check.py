@@ -97,9 +97,52 @@ def test_a_certificate_is_of_its_step_and_program(change, code, what, tmp_path, 
     assert what in "".join(capsys.readouterr())
 
 
-def test_a_file_that_is_absent_is_a_mistake_of_the_options(tmp_path, capsys):
-    assert exit_code("check", str(tmp_path / "absent.json")) == 2
-    assert "No such file" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("absent.json", "No such file"),
+        ("absent", "No such file"),
+        ("absent.txt", "No such file"),
+        ("absent.py:f", "no such file"),
+        (".", "Is a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_opened_is_a_mistake_in_the_options(name, what, tmp_path, capsys):
+    assert exit_code("check", str(tmp_path / name)) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("nkigym: can't open")
+    assert what in message
+
+
+def test_a_kernel_alone_is_checked_for_its_specs(tuned, tmp_path, capsys):
+    source = tmp_path / "k.py"
+    source.write_text(tuned.source)
+
+    assert check(f"{source}:softmax", "--spec", "x=f32[256,128]") == 0
+    assert "softmax is legal for trn2" in capsys.readouterr().out
+    assert exit_code("check", f"{source}:softmax") == 2
+    assert "no spec for x" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda text: text.replace("trn2", "trn1"), "its target: trn1, not trn2"),
+        (lambda text: text.replace('"0.7"', '"0.6"'), "its NKI version: 0.6, not 0.7"),
+        (lambda text: text.replace("return out", "return out, out"), "its number of results: 2"),
+        (lambda text: text.replace("out = buffer(float32", "out = buffer(bfloat16"),
+         "its result 0: bfloat16[256, 128], not float32[256, 128]"),
+        (lambda text: text.replace("(x: float32", "(x: bfloat16"),
+         "its parameter 0: bfloat16[256, 128], not float32[256, 128]"),
+    ],
+)  # fmt: skip
+def test_the_part_of_an_interface_that_differs_is_named(change, what, tuned, tmp_path, capsys):
+    path = tmp_path / "p.txt"
+    path.write_text(change(str(tuned.program)))
+    assert path.read_text() != str(tuned.program)
+
+    assert check(path, *OF) == 1
+    assert what in capsys.readouterr().out
 
 
 def test_a_program_and_its_source_are_compared_with_the_function(tuned, tmp_path, capsys):
@@ -121,9 +164,9 @@ def test_a_program_and_its_source_are_compared_with_the_function(tuned, tmp_path
     ("text", "code", "what"),
     [
         ("{", 2, "is not JSON"),
-        ("[]", 1, "is checked against what it was made from"),
+        ("[]", 2, "is checked against what it was made from"),
         ("{}", 2, "not a certificate of a step"),
-        ("3", 1, "is not a schedule"),
+        ("3", 2, "is not a schedule"),
     ],
 )
 def test_a_file_that_cannot_be_checked_is_rejected(text, code, what, tmp_path, capsys):

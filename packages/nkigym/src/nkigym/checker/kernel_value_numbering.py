@@ -46,8 +46,10 @@ def check_kernels(before: Program, after: Program) -> list[Finding]:
 
     Every iteration is carried out: for a few tiles per loop.
     """
-    if _interface(before) != _interface(after):
-        return [Finding(None, "its parameters, results or machine differ")]
+    root, given = _interface(before), _interface(after)
+    if root != given:
+        differing = (name for name in root if name in given and root[name] != given[name])
+        return [Finding(None, f"its {n}: {given[n]}, not {root[n]}") for n in differing]
     try:
         wanted, found = kernel_values(before), kernel_values(after)
     except NotAllowedError as wrong:
@@ -55,21 +57,27 @@ def check_kernels(before: Program, after: Program) -> list[Finding]:
     findings = []
     names = [*before.results, *(buffer.name for buffer in before.parameters)]
     for name, one, other in zip(names, wanted, found, strict=True):
-        if one.shape != other.shape:
-            findings.append(Finding(None, f"{name} has shape {other.shape}, not {one.shape}"))
-        elif (differs := one != other).any():
+        if (differs := one != other).any():
             first = tuple(int(n) for n in np.argwhere(differs)[0])
             count = int(differs.sum())
             findings.append(Finding(None, f"{count} elements of {name} differ, first {first}"))
     return findings
 
 
-def _interface(program: Program) -> tuple[Any, ...]:
-    """The interface of a program to its caller, without names."""
+def _interface(program: Program) -> dict[str, Any]:
+    """What a caller depends on, by what it is called; without names of arrays."""
     made = program.buffers()
-    results = [made[name].dtype if name in made else None for name in program.results]
-    taken = [(b.shape, b.dtype) for b in program.parameters]
-    return program.target, program.nki, taken, results
+    arrays = {
+        "parameter": program.parameters,
+        "result": [made.get(name) for name in program.results],
+    }
+    found: dict[str, Any] = {"target": program.target, "NKI version": program.nki}
+    for kind, buffers in arrays.items():
+        found[f"number of {kind}s"] = len(buffers)
+        for at, buffer in enumerate(buffers):
+            shown = "undefined" if buffer is None else f"{buffer.dtype.name}{list(buffer.shape)}"
+            found[f"{kind} {at}"] = shown
+    return found
 
 
 def kernel_values(program: Program) -> tuple[Numbers, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from neuroncore.commands.parser import add_specs, add_target
 from neuroncore.documents import parse_json
-from neuroncore.errors import KernelError, LaunchError
+from neuroncore.errors import KernelError, OptionError
 from neuroncore.program import Program, check, parse_program
 from nkigym.checker import CertificateFileError, check_kernels, check_step, read_certificate
 from nkigym.tiles import TileProgram
@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a certificate or schedule (JSON), a program, a tile program, NKI source")  # fmt: skip
     add("--of", metavar="MODULE:FUNCTION|FILE",
         help="its root: schedules are replayed from it, kernels compared with it")  # fmt: skip
-    add_specs(parser, "an argument of --of; once for each")
+    add_specs(parser, "an argument of --of, or of the kernel without --of; once for each")
     add_target(parser, None, " (default: trn2, or the program's)")
     add("--nki", metavar="VERSION", help="of the source")
     add("--output-format", choices=("text", "json"), default="text")
@@ -85,7 +85,7 @@ def _json(file: Path) -> Any:
 
 def _root(given: argparse.Namespace) -> TuningTask:
     if given.of is None:
-        raise LaunchError(
+        raise OptionError(
             f"{given.file} is checked against what it was made from",
             expected="--of, with a --spec for each argument",
         )  # fmt: skip
@@ -96,7 +96,7 @@ def _root(given: argparse.Namespace) -> TuningTask:
 def _schedule(given: argparse.Namespace, schedule: Any) -> tuple[list[str], list[str]]:
     """Replayed, certified, executed."""
     if not isinstance(schedule, Sequence):
-        raise LaunchError(f"{given.file} is not a schedule", expected="a list of steps")
+        raise OptionError(f"{given.file} is not a schedule", expected="a list of steps")
     task = _root(given)
     try:
         checks = task.verify_winner(task.replayed(schedule), schedule)
@@ -110,7 +110,9 @@ def _schedule(given: argparse.Namespace, schedule: Any) -> tuple[list[str], list
 def _kernel(given: argparse.Namespace) -> tuple[list[str], list[str]]:
     """Legal; with --of, every element of every result is the same value."""
     root = None if given.of is None else _root(given).root
-    specs = [] if root is None else [f"{b.dtype.name}{list(b.shape)}" for b in root.parameters]
+    specs = given.spec
+    if root is not None:
+        specs = [f"{b.dtype.name}{list(b.shape)}" for b in root.parameters]
     kernel = _program(given, specs)
     if root is None:
         return [], [f"{kernel.name} is legal for {kernel.target}, NKI {kernel.nki}"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.function import find_function, parse_name
-from neuroncore.errors import KernelError, LaunchError, OptionError
+from neuroncore.errors import KernelError, OptionError
 from neuroncore.program import Program, parse_program
 from nkigym.tiles import TileProgram, parse_tiles
 
@@ -16,13 +16,12 @@ from nkigym.tiles import TileProgram, parse_tiles
 def load_kernel(
     name: str, specs: Sequence[str], target: str | None = None, nki: str | None = None
 ) -> tuple[Program | TileProgram | Callable[..., Any], list[Any]]:
-    """The function, kernel or program that `name` refers to, and its specs in order."""
-    file = Path(name)
-    if ":" not in name and file.is_file() and file.suffix != ".py":
-        try:
-            text = file.read_text("utf-8")
-        except UnicodeDecodeError:
-            raise LaunchError(f"{file} contains no text") from None
+    """The function, kernel or program that `name` refers to, and its specs in order.
+
+    Raises OptionError where the function or file is absent.
+    """
+    if ":" not in name and not name.endswith(".py"):
+        text = _text(Path(name))
         return (parse_tiles(text) if text.startswith("def ") else parse_program(text, name)), [
             *specs
         ]
@@ -31,6 +30,18 @@ def load_kernel(
     with _language(target, nki):
         function = find_function(parse_name(name))
     return function, list(match_specs(function, specs))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except OSError as wrong:
+        raise OptionError(
+            f"can't open {str(file)!r}: {wrong.strerror}",
+            expected="a file with a program, MODULE:FUNCTION or FILE.py:FUNCTION",
+        ) from None
+    except UnicodeDecodeError:
+        raise OptionError(f"{file} contains no text") from None
 
 
 def _language(target: str | None, nki: str | None) -> AbstractContextManager[Any]:
