@@ -30,3 +30,12 @@ def stderr_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 )
 def test_a_word_that_is_none_of_the_choices_is_named_with_the_nearest(words, message, capsys):
     assert message in stderr_of(words, capsys)
+
+
+def test_a_description_of_one_line_is_wrapped_and_examples_stay(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    example = "  tool " + "--option value " * 6
+    shown = make_parser("tool", "Does many things. " * 8, f"examples:\n{example}").format_help()
+
+    assert max(map(len, shown.split("examples:")[0].splitlines())) < 60
+    assert example in shown

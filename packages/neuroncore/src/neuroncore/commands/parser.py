@@ -30,12 +30,19 @@ class Command:
     """The limit of a confined run."""
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Wraps a description of one line; examples stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        kind = super() if "\n" in text else super(argparse.RawDescriptionHelpFormatter, self)
+        return kind._fill_text(text, width, indent)
+
+
 class _Parser(argparse.ArgumentParser):
     """Prints descriptions and examples as they are, and a mistake without all the options."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        kind = argparse.RawDescriptionHelpFormatter
-        super().__init__(*given, **named, formatter_class=kind, allow_abbrev=False)
+        super().__init__(*given, **named, formatter_class=_Formatter, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         message = _CHOICE.sub(_none_of, message)

@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         "NumPy in float64")  # fmt: skip
     add("--seed", type=int, default=0, help="of the arrays of --run (default 0)")
     add("--tolerance", type=float, metavar="ULPS",
-        help="of the largest element, up to which --run finds that a result agrees "
+        help="how far a result may be from NumPy under --run, in ulps of the largest element "
         "(default: 4 times NumPy's own error, and 4)")  # fmt: skip
     add("--explain", action="store_true",
         help="what each pass made, what was fused, what was not and why, the cost")  # fmt: skip

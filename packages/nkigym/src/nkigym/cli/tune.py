@@ -127,7 +127,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="strategies that search with the same budget beside it, for their curves in the "
         "report (without names: random,exhaustive)")  # fmt: skip
     add("--engines", metavar="NAME[,NAME]", help="the engines that a candidate may use")
-    add("--store", metavar="FILE", help="keep what is found there, and do not ask for it again")
+    add("--store", metavar="FILE", help="store results there, and reuse its results")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")
     add_executor(parser, "; with N seeds")
     add("--runner", choices=tuple(BACKGROUND),
