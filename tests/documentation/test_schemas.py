@@ -129,7 +129,9 @@ COMMANDS = {
     "nki-scope compare": (
         "scope-compare.json", "nki-scope", "compare", "page.html", "page.html",
     ),
-    "nkigen": ("nkigen.json", "nkigen_lite", "doubling.py:double", "--spec", "f32[8,8]"),
+    "nkigen": (
+        "nkigen.json", "nkigen_lite", "doubling.py:double", "--spec", "f32[8,8]", "--explain",
+    ),
 }  # fmt: skip
 
 

@@ -177,7 +177,9 @@ def test_json_is_one_object_with_everything(nkigen, folder):
     assert made["schema"] == "nkigen/1"
     assert made["source"] == nkigen(*LINE).out
     assert made["stats"]["dmas"] == 2
-    assert next(iter(made["passes"])) == "traced"
+    explained = made["explain"]
+    assert next(iter(explained["passes"])) == "traced"
+    assert sum(t["least"] for t in explained["traffic"]) == explained["least_bytes"]
     assert made["run"]["seed"] == 3 and made["run"]["results"][0]["ulps"] <= 1
     assert said.err == ""
 

@@ -40,9 +40,8 @@ from nkigen_lite.cli.generated_source import (
     write_constants,
 )
 from nkigen_lite.compiler.compile import WRITTEN, Compiled, check_version, compiled, rewritten
-from nkigen_lite.compiler.report import passes_text
+from nkigen_lite.compiler.report import explanation, passes_text
 from nkigen_lite.frontend import trace
-from nkigen_lite.ir import print_graph
 from nkigen_lite.tensors.spec import Spec
 
 _EXAMPLE = """\
@@ -201,7 +200,7 @@ class _Job:
 
     def record(self, kernel: Compiled, text: str, report: list[Found]) -> dict[str, Any]:
         """The same for machines."""
-        given, plan = self.given, kernel.plan
+        given = self.given
         made: dict[str, Any] = {
             "schema": "nkigen/1", "function": str(self.named), "kernel": kernel.program.name,
             "specs": list(map(str, self.specs)), "target": kernel.program.target,
@@ -215,9 +214,7 @@ class _Job:
         if given.run:
             made["run"] = {"seed": given.seed, "results": [_as_json(found) for found in report]}
         if given.explain:
-            made["passes"] = {name: print_graph(graph) for name, graph in kernel.passes.items()}
-            for part in ("groups", "strips", "rejections", "notes"):
-                made[part] = list(map(str, getattr(plan, part)))
+            made["explain"] = explanation(kernel.passes, kernel.plan, kernel.program)
         return made
 
 

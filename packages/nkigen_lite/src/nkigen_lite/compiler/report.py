@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import PurePath
+from typing import Any
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Buffer, Call, Loop, Program, Statement, peaks
@@ -24,24 +25,46 @@ def explained(
 ) -> str:  # fmt: skip
     """Everything about a kernel but its source."""
     traced = next(iter(passes.values()))
-    parts = passes_text(passes), plan_text(plan), traffic_text(program)
+    moved = "\n".join(["== HBM traffic ==", *map(str, traffic(program)), ""])
+    parts = passes_text(passes), plan_text(plan), moved
     return "\n".join([*parts, stats_text(stats, least_bytes(traced))])
 
 
-def traffic_text(program: Program) -> str:
-    """The bytes of HBM that DMAs move for each array, and the least: arguments are read once,
-    results written once, arrays between groups not at all."""
-    moved = Counter[tuple[str, bool]]()
-    _add_traffic(moved, program.body, 1, program.buffers())
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes of HBM that DMAs move for an array, and the least: arguments are read once, results
+    written once, arrays between groups not at all."""
+
+    array: str
+    read: int
+    written: int
+    least: int
+
+    def __str__(self) -> str:
+        more = f"; the least is {self.least:,} B" if self.read + self.written > self.least else ""
+        return f"{self.array}: {self.read:,} B read, {self.written:,} B written{more}"
+
+
+def traffic(program: Program) -> list[Traffic]:
+    """The traffic of every array that DMAs move."""
+    moved, buffers = Counter[tuple[str, bool]](), program.buffers()
+    _add_traffic(moved, program.body, 1, buffers)
     ends = {p.name for p in program.parameters} | set(program.results)
-    lines = ["== HBM traffic =="]
-    for name, buffer in program.buffers().items():
-        read, written = moved[name, False], moved[name, True]
-        if read + written:
-            least = buffer.num_bytes if name in ends else 0
-            more = f"; the least is {least:,} B" if read + written > least else ""
-            lines.append(f"{name}: {read:,} B read, {written:,} B written{more}")
-    return "\n".join([*lines, ""])
+    return [
+        Traffic(name, moved[name, False], moved[name, True], b.num_bytes if name in ends else 0)
+        for name, b in buffers.items() if moved[name, False] + moved[name, True]
+    ]  # fmt: skip
+
+
+def explanation(passes: Mapping[str, Graph], plan: Plan, program: Program) -> dict[str, Any]:
+    """The same as an object of JSON."""
+    parts = ("groups", "strips", "rejections", "notes")
+    return {
+        "passes": {name: print_graph(graph) for name, graph in passes.items()},
+        **{part: list(map(str, getattr(plan, part))) for part in parts},
+        "traffic": list(map(asdict, traffic(program))),
+        "least_bytes": least_bytes(next(iter(passes.values()))),
+    }
 
 
 def _add_traffic(
