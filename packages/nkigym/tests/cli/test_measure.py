@@ -60,13 +60,18 @@ def test_constants_that_were_fitted_estimate_what_was_measured(store, tmp_path, 
     [
         (("--constants", "none.json"), "none.json"),
         (("--runner", "interpreter", "--constants"), "--constants is for estimates"),
-        (("--runner", "interpreter", "--fit", "none.json"), "nothing was measured"),
+        (("--runner", "interpreter", "--fit", "none.json"), "--fit needs times"),
+        (("--fit", "no/such/folder/none.json"), "--fit"),
     ],
 )
-def test_constants_that_cannot_be_used_are_rejected(options, what, store, tmp_path, capsys):
+def test_constants_that_cannot_be_used_are_rejected_before_a_measurement(
+    options, what, store, tmp_path, monkeypatch, capsys
+):
     more = (slower(tmp_path),) if options[-1] == "--constants" else ()
+    monkeypatch.setattr("nkigym.cli.stored.stored_task", None)  # which a measurement needs
 
-    assert main(["measure", store, *options, *more]) != 0
+    with pytest.raises(SystemExit, match="2"):
+        main(["measure", store, *options, *more])
     assert what in capsys.readouterr().err
 
 
@@ -79,8 +84,17 @@ def test_values_are_compared_here(store, capsys):
 
 
 def test_an_absent_device_names_what_is_missing(store, capsys):
-    assert main(["measure", store, "--runner", "neuron"]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main(["measure", store, "--runner", "neuron"])
     assert "the package nki is not installed" in capsys.readouterr().err
+
+
+def test_a_folder_is_not_a_store(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["measure", str(tmp_path)])
+    message = capsys.readouterr().err
+    assert f"{tmp_path} is a folder" in message
+    assert "no room" not in message
 
 
 @pytest.mark.parametrize("time", ["100", "x", "0s"])

@@ -487,8 +487,10 @@ def test_a_store_that_cannot_be_written_is_a_mistake_in_the_options(capsys):
     assert "nkigym: /no/such/folder/found cannot be" in capsys.readouterr().err
 
 
-def test_a_kernel_that_a_store_does_not_hold_is_said(store, capsys):
-    assert main(["best", store, "--kernel", "three"]) == 1
+@pytest.mark.parametrize("command", ["best", "measure", "replay", "export"])
+def test_a_kernel_that_a_store_does_not_hold_is_said(command, store, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([command, store, "--kernel", "three"])
 
     err = capsys.readouterr().err
     assert "contains no such kernel" in err

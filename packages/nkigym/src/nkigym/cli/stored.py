@@ -12,10 +12,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from neuroncore.commands.files import naming_output, write_text
+from neuroncore.commands.files import check_writable, naming_output, write_text
 from neuroncore.commands.parser import add_output_format, at_least
 from neuroncore.commands.reporting import add_report, write_report
-from neuroncore.errors import LaunchError
+from neuroncore.errors import LaunchError, OptionError
 from neuroncore.program import Program, emit
 from neuroncore.timeline import (
     Constants,
@@ -142,8 +142,15 @@ def measure(given: argparse.Namespace) -> int:
     """The fastest schedules of a kernel by a runner, ranked anew; 1 where one is not "ok"."""
     if given.constants is not None:
         if given.runner != "timeline":
-            raise LaunchError("--constants is for estimates", expected="--runner timeline")
+            raise OptionError("--constants is for estimates", expected="--runner timeline")
         given.constants = read_constants(given.constants)
+    if given.fit is not None:
+        if given.runner == "interpreter":
+            raise OptionError(
+                "--fit needs times, and --runner interpreter measures none",
+                expected="--runner neuron, or timeline",
+            )
+        check_writable(given.fit, "--fit")
     with Store(given.store, create=False) as store:
         chosen = _chosen(store, given.kernel)
         found = store.best(chosen.key, given.number)
@@ -300,7 +307,7 @@ def _chosen(store: Store, wanted: str | None) -> Problem:
     found = [p for p in every if wanted is None or p.name == wanted or p.key.startswith(wanted)]
     if len(found) != 1:
         what = "contains no such kernel" if not found else "contains more than one such kernel"
-        raise LaunchError(
+        raise OptionError(
             f"{store.path} {what}", expected="--kernel with a name or the beginning of a key",
             got=f"the store has {names}",
         )  # fmt: skip

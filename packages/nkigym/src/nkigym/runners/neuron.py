@@ -28,7 +28,7 @@ import numpy as np
 
 from neuroncore.commands.files import naming_output
 from neuroncore.commands.function import find_function, parse_name
-from neuroncore.errors import KernelError
+from neuroncore.errors import KernelError, OptionError
 from neuroncore.executors import Event, Failed, Finished, Job, Limits, Report, pool
 from neuroncore.program import emit, with_canonical_names
 from neuroncore.surface import VERSIONS
@@ -44,7 +44,7 @@ LOG_LINES = 40
 """Of a compiler's log that a failure carries."""
 
 
-class NeuronError(KernelError):
+class NeuronError(OptionError):
     """The vendor's packages or a device are not there."""
 
 

@@ -343,8 +343,11 @@ class StoreBusyError(StoreError):
     """Another process has kept the store to itself for too long."""
 
 
-_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_UNUSABLE = (
+    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR,
+)  # fmt: skip
 _PRIMARY = 0xFF  # extended codes have the primary one in their last byte
 
 
@@ -359,19 +362,20 @@ class TranslatedErrors:
 
     def __exit__(self, _: object, wrong: BaseException | None, __: object) -> None:
         if isinstance(wrong, sqlite3.DatabaseError | UnicodeDecodeError):  # of damaged texts
-            code = getattr(wrong, "sqlite_errorcode", 0) & _PRIMARY
-            raise _as_ours(self.path, wrong, code) from None
+            code = getattr(wrong, "sqlite_errorcode", 0)
+            raise _as_ours(self.path, wrong, {code, code & _PRIMARY}) from None
 
 
-def _as_ours(path: Path, wrong: Exception, code: int) -> StoreError:
-    if code in _FULL:
+def _as_ours(path: Path, wrong: Exception, codes: set[int]) -> StoreError:
+    if codes.intersection(_FULL):
         return StoreFullError(
             f"no room for more in {path}: {wrong}", hint="what was found before is kept there"
         )
-    if code in _BUSY:
+    if codes.intersection(_BUSY):
         return StoreBusyError(f"another process is writing to {path}", got=str(wrong))
-    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-        return StoreError(f"{path} cannot be opened or written", got=str(wrong))
+    if codes.intersection(_UNUSABLE):
+        what = "is a folder" if path.is_dir() else "cannot be opened, read or written"
+        return StoreError(f"{path} {what}", expected="the file of a store", got=str(wrong))
     return StoreCorruptError(
         f"{path} is damaged or not a store of nkigym", got=str(wrong),
         hint="it is left as it is; name another file",

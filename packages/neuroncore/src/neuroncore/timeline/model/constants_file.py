@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.documents import parse_json
-from neuroncore.errors import AttributeValueError, KernelError, LaunchError
+from neuroncore.errors import AttributeValueError, KernelError, OptionError
 from neuroncore.targets import resolve_target
 from neuroncore.timeline.model.constants import ALL, Constants, constants
 from neuroncore.work import costs
@@ -19,7 +19,7 @@ _EXPECTED = '{"constants": {"DMA_START": {"trn2": 800}}}'
 def read_constants(file: str | Path) -> Constants:
     """The constants of costs.json, replaced by the ones that a file has.
 
-    Raises LaunchError for a file that is not one, with what is wrong with it.
+    Raises OptionError for a file that is not one, with what is wrong with it.
     """
     try:
         text = Path(file).read_text(encoding="utf-8")
@@ -63,8 +63,8 @@ def _without_repeats(pairs: Iterable[tuple[str, Any]], of: str = "") -> dict[str
     return found
 
 
-def _error(file: str | Path, what: str) -> LaunchError:
-    return LaunchError(
+def _error(file: str | Path, what: str) -> OptionError:
+    return OptionError(
         f"{file}: {what}",
         expected=f"constants of the timeline, such as {_EXPECTED}",
         hint="nki-run --profile PROFILE --constants FILE writes one",
