@@ -90,7 +90,10 @@ def wrong_output(case: Case, outputs: Sequence[Any]) -> str | None:
     if len(outputs) != len(case.expected):
         return f"{len(outputs)} outputs, expected {len(case.expected)}"
     for number, (got, want) in enumerate(zip(outputs, case.expected, strict=True)):
-        array = viewed(np.asarray(got), want.dtype)
+        try:
+            array = viewed(np.asarray(got), want.dtype)
+        except (ValueError, TypeError) as wrong:  # lists of several lengths
+            return f"output {number} is not an array: {wrong}"
         if array.dtype != want.dtype or array.shape != want.shape:
             return (
                 f"output {number} is {array.dtype.name}{list(array.shape)}, "
