@@ -1,6 +1,7 @@
 """Sweeps: files that are rejected, runs that are resumed, one table on any executor."""
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -96,6 +97,23 @@ def test_a_file_that_cannot_be_used_is_rejected_before_work_begins(tmp_path, tex
 
     assert str(path) in str(raised.value)
     assert "[[function]] 1 of " in str(raised.value) or "[[function]]\nname" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (ONE.format("seeds = [3, 0, 3]"), "softmax f32[128,128] trn2, seed 3, 2 times"),
+        (ONE.format("targets = ['trn2', 'gen3', 'trn2']"), "trn2, seed 0, 3 times"),
+        (ONE.format("").replace("]]", "], ['f32[128,128]']]"), "seed 0, 2 times"),
+        (ONE.format("\n") + ONE.format("seeds = [1, 0]"), "seed 0, 2 times"),
+    ],
+)
+def test_a_task_that_is_listed_twice_is_rejected(tmp_path, text, what):
+    path = tmp_path / "sweep.toml"
+    path.write_text(text)
+
+    with pytest.raises(SweepFileError, match=re.escape(what)):
+        read_sweep(path)
 
 
 def test_a_file_that_is_absent_is_rejected(tmp_path):

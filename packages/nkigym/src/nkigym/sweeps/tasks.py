@@ -18,6 +18,7 @@ import ast
 import importlib.util
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -164,7 +165,19 @@ def read_sweep(path: Path, limit_s: float = inf) -> tuple[SweepTask, ...]:
             raise SweepFileError(
                 what, expected=wrong.expected, got=wrong.got, hint=wrong.hint
             ) from None
+    _check_repeats(path, tasks)
     return tuple(tasks)
+
+
+def _check_repeats(path: Path, tasks: Sequence[SweepTask]) -> None:
+    """Raises SweepFileError where two tasks are equal, also under two names of a target."""
+    (task, times), *_ = Counter(map(repr, tasks)).most_common(1)
+    if times > 1:
+        repeated = next(each for each in tasks if repr(each) == task)
+        raise SweepFileError(
+            f"{path} lists {repeated.label}, seed {repeated.seed}, {times} times",
+            expected="each function, shapes, target and seed once",
+        )
 
 
 def _parsed(path: Path) -> dict[str, Any]:
