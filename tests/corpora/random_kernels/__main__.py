@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.corpora.random_kernels.trial import BAD, PRELOAD, try_seeds
 
@@ -24,8 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_executor(parser)
     options = parser.parse_args(arguments)
     seeds = range(options.seed, options.seed + options.count)
-    executor = executor_of(options, "random_kernels", PRELOAD)
-    tried = try_seeds(seeds, executor, with_facts=options.facts)
+    with TemporaryDirectory() as folder:
+        executor = executor_of(options, "random_kernels", PRELOAD, Path(folder))
+        tried = try_seeds(seeds, executor, with_facts=options.facts)
     for seed, (word, reason) in tried.items():
         if word in BAD or (options.all and word == "todo"):
             print(f"{word:10}seed {seed}: {reason}")

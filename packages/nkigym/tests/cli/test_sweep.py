@@ -94,7 +94,7 @@ def test_a_search_per_job_with_the_next_seed_and_the_fastest_winner(capsys):
         (("--jobs", "-1"), "'-1' is not a whole number of at least 1"),
         (("--jobs", "0", "--ray", "local"), "'0' is not a whole number of at least 1"),
         (("--jobs", "2", "--budget", "60s", "--job-time", "60s"), "contradicts the limit of a job"),
-        (("--jobs", "2", "--engines", "gpu"), "nkigym: ConstraintError: 'gpu' is not an engine"),
+        (("--jobs", "2", "--engines", "gpu"), "nkigym: 'gpu' is not an engine"),
         (("--jobs", "2", "--min-depth", "3", "--max-depth", "2"), "no candidate can meet these"),
         (("--jobs", "2", "--compare", "lucky"), "'lucky' is not a strategy"),
         (("--ray", "127.0.0.1:9"), "does not answer"),
@@ -103,7 +103,7 @@ def test_a_search_per_job_with_the_next_seed_and_the_fastest_winner(capsys):
     ],
 )
 def test_options_that_cannot_be_used_are_rejected_before_work_begins(options, what, capsys):
-    assert exit_code(*TUNE, *options) in (1, 2)
+    assert exit_code(*TUNE, *options) == 2
     err = capsys.readouterr().err
     assert what in err and "baseline µs" not in err
 
@@ -134,16 +134,16 @@ def store_of_another_version(sweep_file, store, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("make", "code", "what"),
+    ("make", "what"),
     [
-        (absent_ray, 1, "pip install 'neuroncore[ray]'"),
-        (unknown_field, 2, "has an unknown field 'budgets'"),
-        (budget_of_the_limit, 2, "contradicts the limit of a job"),
-        (store_of_another_version, 2, "another version"),
+        (absent_ray, "pip install 'neuroncore[ray]'"),
+        (unknown_field, "has an unknown field 'budgets'"),
+        (budget_of_the_limit, "contradicts the limit of a job"),
+        (store_of_another_version, "another version"),
     ],
 )
 def test_a_sweep_that_cannot_run_is_rejected_before_a_worker_starts(
-    make, code, what, sweep_file, tmp_path, monkeypatch, capsys
+    make, what, sweep_file, tmp_path, monkeypatch, capsys
 ):
     store = tmp_path / "s.db"
     make(sweep_file, store, monkeypatch)
@@ -151,7 +151,7 @@ def test_a_sweep_that_cannot_run_is_rejected_before_a_worker_starts(
     monkeypatch.setattr(WorkerExecutor, "_start", started.append)
     options = ("--jobs", "2", "--ray", "local", "--job-time", "60s", "--store", str(store))
 
-    assert exit_code("sweep", str(sweep_file), *options) == code
+    assert exit_code("sweep", str(sweep_file), *options) == 2
 
     assert what in capsys.readouterr().err
     assert started == []

@@ -186,7 +186,7 @@ def test_a_schedule_that_cannot_be_read_does_not_cost_the_winner(tmp_path):
 
 
 def test_what_was_found_is_kept_where_nothing_qualifies(tmp_path):
-    with pytest.raises(ConstraintError, match=r"none of .* programs qualifies"):
+    with pytest.raises(SearchError, match=r"none of .* programs qualifies"):
         tune(two, *TWO, budget=10, min_depth=50, store=tmp_path / "found")
 
     with Store(tmp_path / "found", create=False) as store:

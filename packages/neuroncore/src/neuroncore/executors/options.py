@@ -34,9 +34,7 @@ def add_executor(parser: argparse.ArgumentParser, note: str = "") -> None:
         help="the limit of each job beyond what its worker needs, such as 512M or 2G")  # fmt: skip
 
 
-def executor_of(
-    given: argparse.Namespace, command: str, preload: str, folder: Path | None = None
-) -> Executor:
+def executor_of(given: argparse.Namespace, command: str, preload: str, folder: Path) -> Executor:
     """The executor that the options of a command name, whose workers import `preload`; files of a
     local cluster are in `folder`.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple, Protocol, Self
 
-from neuroncore.errors import KernelError
+from neuroncore.errors import KernelError, OptionError
 
 Report = Callable[[Any], None]
 
@@ -131,8 +131,8 @@ class ExecutorError(KernelError):
     """An executor that cannot be used."""
 
 
-class AddressError(ExecutorError):
-    """An address that is not that of a cluster."""
+class AddressError(ExecutorError, OptionError):
+    """An address that is not that of a cluster, or one without Ray."""
 
 
 class ExecutorLostError(ExecutorError):

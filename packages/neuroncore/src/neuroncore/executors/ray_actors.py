@@ -67,10 +67,10 @@ def ray_cluster(
     """An executor of `jobs` workers of the cluster at `address` (HOST:PORT), or of a local one
     ("local") whose files are below `folder`, where its path is short enough (default: temporary).
 
-    Raises ExecutorError where Ray is absent or the address does not answer.
+    Raises AddressError where Ray is absent or the address does not answer.
     """
     if find_spec("ray") is None:
-        raise ExecutorError("Ray is not installed", hint="pip install 'neuroncore[ray]'")
+        raise AddressError("Ray is not installed", hint="pip install 'neuroncore[ray]'")
     host = _parsed(address)
     return WorkerExecutor("ray", _Cluster(host, preload, folder), jobs, limits or Limits())
 

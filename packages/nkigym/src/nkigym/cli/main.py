@@ -9,7 +9,6 @@ from math import inf
 
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
-from neuroncore.executors import AddressError
 from nkigym.checker import CertificateFileError
 from nkigym.cli import check, stored, sweep
 from nkigym.cli import enumerate as enumeration
@@ -61,7 +60,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-UNUSABLE_FILES = (StoreError, SweepFileError, CertificateFileError, AddressError)
+UNUSABLE_FILES = (StoreError, SweepFileError, CertificateFileError)
 MAX_LINES = 5
 """Of a rejection without --verbose."""
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from neuroncore.errors import KernelError
+from neuroncore.errors import KernelError, OptionError
 
 
 class SearchError(KernelError):
     """A search that is not possible as requested; the base of the others."""
 
 
-class BudgetError(SearchError):
+class BudgetError(SearchError, OptionError):
     """A budget that allows nothing, or that is not a budget."""
 
 
-class ConstraintError(SearchError):
-    """Constraints that contradict one another or that no candidate can satisfy."""
+class ConstraintError(SearchError, OptionError):
+    """Constraints that contradict one another, the kernel, or what there is."""
 
 
 class ScheduleError(SearchError):

@@ -30,7 +30,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
-            raise SearchError(
+            raise ConstraintError(
                 f"{self.strategy!r} is not a strategy", expected=" or ".join(STRATEGIES)
             )
         if self.settings.num_targets < inf and self.strategy != "random":
@@ -65,8 +65,7 @@ def search(
 
     Without a step at the root it is the only candidate.
 
-    Raises SearchError for a root that cannot run, ConstraintError where nothing that was found
-    qualifies.
+    Raises SearchError for a root that cannot run and where nothing that was found qualifies.
     """
     seed = plan.seed if plan.seed >= 0 else SystemRandom().randrange(2**31)
     meter = Meter(plan.budget, clock)
@@ -81,7 +80,7 @@ def search(
     except KeyboardInterrupt:
         stopped = "interrupted"
     if explorer.best is None:
-        raise ConstraintError(
+        raise SearchError(
             f"none of {len(explorer.nodes):,} programs qualifies",
             expected=f"one that is {plan.constraints.min_depth} steps or more from the root",
             hint="search longer, or ask for less depth",
