@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,7 @@ from nkigym.store import (
     problem_of,
 )
 
+ROOT = Path(__file__).parents[4]
 PROBLEM = Problem("sha256:1", "f", "trn2", "0.6", "costs", "program f …")
 
 
@@ -127,6 +129,32 @@ for n in range(number):
 def writer(path, who, number):
     arguments = [sys.executable, "-c", textwrap.dedent(WRITER), str(path), who, str(number)]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+
+
+RUNS = """
+import sys
+from packages.nkigym.tests.store.test_store import PROBLEM
+from nkigym.store import Store
+
+with Store(sys.argv[1]) as store:
+    for job in range(40):
+        store.add_run(PROBLEM, {"job": f"j{job}", "driver": sys.argv[2]})
+        store.add_run(PROBLEM, {"driver": sys.argv[2]})
+"""
+
+
+def test_two_drivers_of_one_sweep_add_each_job_once(tmp_path):
+    path = tmp_path / "found"
+    with Store(path) as store:
+        store.add(PROBLEM)
+    command = [sys.executable, "-c", RUNS, str(path)]
+
+    drivers = [subprocess.Popen([*command, name], cwd=ROOT) for name in "ab"]
+
+    assert [driver.wait(60) for driver in drivers] == [0, 0]
+    with Store(path) as store:
+        assert len(store.finished()) == 40
+        assert len(store.runs(PROBLEM.key)) == 40 + 2 * 40
 
 
 def test_writers_at_the_same_time_lose_nothing(tmp_path):

@@ -132,11 +132,15 @@ class Store:
             made.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def add_run(self, problem: Problem, report: Mapping[str, Any]) -> int:
-        """Adds the report of a search."""
+        """Adds the report of a search; of a job of a sweep it replaces the one that is there."""
+        text = json.dumps(report)
         with self._transaction() as made:
+            made.execute(
+                "DELETE FROM runs WHERE json_extract(report, '$.job') = json_extract(?, '$.job')",
+                (text,),
+            )
             added = made.execute(
-                "INSERT INTO runs (problem, report) VALUES (?, ?)",
-                (problem.key, json.dumps(report)),
+                "INSERT INTO runs (problem, report) VALUES (?, ?)", (problem.key, text)
             )
         assert added.lastrowid is not None
         return added.lastrowid
@@ -196,7 +200,7 @@ class Store:
         return [json.loads(report) for (report,) in rows]
 
     def finished(self) -> dict[str, dict[str, Any]]:
-        """The latest report of every job of a sweep, by the job's key."""
+        """The report of every job of a sweep, by the job's key."""
         rows = self._read(
             "SELECT json_extract(report, '$.job'), report FROM runs "
             "WHERE json_extract(report, '$.job') IS NOT NULL ORDER BY number"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import Any, NamedTuple
 from neuroncore.executors import (
     Event,
     Executor,
-    ExecutorError,
     Failed,
     Finished,
     Job,
@@ -114,7 +112,7 @@ def run_sweep(
     """
     by_key = {task.key(): task for task in tasks}
     sweep = Sweep(by_key, executor=executor.name)
-    with _store(store, sweep) as opened:
+    with Store(store) as opened:
         done = opened.finished() if resume else {}
         sweep.rows = {key: done[key]["row"] for key in by_key if key in done}
         sweep.resumed = len(sweep.rows)
@@ -134,19 +132,6 @@ def run_sweep(
                     sweep.is_interrupted = True
         sweep.startup_s, sweep.seconds = executor.startup_s, time.monotonic() - sweep.began
     return sweep
-
-
-@contextmanager
-def _store(path: Path, sweep: Sweep) -> Iterator[Store]:
-    """The store; a new one is removed where workers cannot begin."""
-    is_new = not path.exists()
-    try:
-        with Store(path) as opened:
-            yield opened
-    except ExecutorError:
-        if is_new and not sweep.results:
-            path.unlink()
-        raise
 
 
 @dataclass(slots=True)
