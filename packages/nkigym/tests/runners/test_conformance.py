@@ -2,15 +2,21 @@
 
 pytest packages/nkigym/tests/runners/test_conformance.py          interpreter and generator
 pytest -m hw packages/nkigym/tests/runners/test_conformance.py    a device
+
+The target is that of NEURON_PLATFORM_TARGET_OVERRIDE, without it trn2.
 """
 
+import os
 from dataclasses import replace
+from functools import partial
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 from packages.nkigym.tests.loop_functions import SMALL
 
+from neuroncore.targets import resolve_target
 from nkigen_lite import compile
 from nkigym.analysis.rounding import relative_rounding
 from nkigym.baseline import baseline_kernel
@@ -29,13 +35,14 @@ def by_interpreter(case, function, specs, tmp_path):
 
 def by_generator(case, function, specs, tmp_path):
     """The generated kernel instead of the baseline kernel."""
-    program = compile(function, *specs).program
+    program = compile(function, *specs, target=case.program.target).program
     relative = max(case.relative, relative_rounding(program))
     return [*measured(Interpreter(), replace(case, program=program, relative=relative))]
 
 
-def by_device(case, function, specs, tmp_path):
-    return [*measured(Neuron(case.program.target, tmp_path / "artefacts"), case)]
+def by_device(case, function, specs, tmp_path, devices=Path("/dev")):
+    runner = Neuron(case.program.target, tmp_path / "artefacts", devices=devices)
+    return [*measured(runner, case)]
 
 
 def measured(runner, case):
@@ -64,8 +71,9 @@ def marks(label, name, gaps):
 
 @pytest.mark.parametrize(("backend", "name"), suite(BACKENDS, FUNCTIONS, GAPS))
 def test_every_output_is_that_of_the_function_in_float64(backend, name, tmp_path):
+    target = resolve_target(os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE", "trn2")).name
     function, specs = FUNCTIONS[name]
-    root = baseline_kernel(function, *specs)
+    root = baseline_kernel(function, *specs, target=target)
     case = case_of(name, root, root, 0.0)
     results = function(*(array.astype(np.float64) for array in case.inputs))
     exact = results if isinstance(results, tuple) else (results,)
@@ -74,6 +82,20 @@ def test_every_output_is_that_of_the_function_in_float64(backend, name, tmp_path
     (found,) = backend(replace(case, expected=tuple(rounded)), function, specs, tmp_path)
 
     assert (found.status, found.what) == ("ok", "")
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+def test_a_device_gets_kernels_for_the_target_that_is_named(
+    target, vendor, devices, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", target)
+
+    test_every_output_is_that_of_the_function_in_float64(
+        partial(by_device, devices=devices), next(iter(FUNCTIONS)), tmp_path
+    )
+
+    (log,) = tmp_path.glob("artefacts/*/log.txt")
+    assert f"compiling kernel for {target}" in log.read_text()
 
 
 def test_every_gap_is_of_a_backend_and_a_function():

@@ -1,8 +1,6 @@
 """The device runner, against a stand-in for the vendor's packages and device files."""
 
-import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,27 +12,7 @@ from nkigym.runners import Interpreter, Neuron, NeuronError, Timeline, case_of, 
 from nkigym.runners.neuron import visible_cores
 from nkigym.runners.protocol import wrong_output
 
-FAKE = Path(__file__).parents[1] / "fake_neuron"
 TWO = baseline_kernel(tuning_kernels.two, "f32[128,64]", "f32[128,64]")
-
-
-@pytest.fixture
-def vendor(tmp_path, monkeypatch):
-    """The stand-in where this process and its workers find it; a copy that a test may change."""
-    copy = tmp_path / "vendor"
-    shutil.copytree(FAKE, copy)
-    monkeypatch.syspath_prepend(str(copy))
-    return copy
-
-
-@pytest.fixture
-def devices(tmp_path):
-    """A folder with one device file."""
-    folder = tmp_path / "dev"
-    folder.mkdir()
-    for name in ("neuron0", "neuron_monitor"):
-        (folder / name).touch()
-    return folder
 
 
 @pytest.fixture
@@ -211,10 +189,10 @@ def test_an_unknown_nki_version_is_rejected(vendor, devices, tmp_path):
         Neuron("trn2", tmp_path / "artefacts", devices=devices)
 
 
-def test_absent_packages_and_devices_are_reported(tmp_path, devices, monkeypatch):
+def test_absent_packages_and_devices_are_reported(tmp_path, devices, request):
     with pytest.raises(NeuronError, match="nki is not installed"):
         Neuron("trn2", tmp_path / "a", devices=devices)
-    monkeypatch.syspath_prepend(str(FAKE))
+    request.getfixturevalue("vendor")
     with pytest.raises(NeuronError, match="has no device files"):
         Neuron("trn2", tmp_path / "a", devices=tmp_path)
 
