@@ -85,20 +85,18 @@ def test_a_cluster_ends_with_its_driver_and_leaves_nothing(run_folder, number):
     assert [*run_folder.iterdir()] == []
 
 
-def test_ctrl_c_while_a_cluster_starts_comes_once_it_can_be_ended(monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_cluster_that_starts_is_ended_by_a_signal(number, run_folder):
     pytest.importorskip("ray")
-    done = []
+    command = [sys.executable, "-c", DRIVER, str(run_folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as driver:
+        while len(below := descendants(driver.pid)) < 2:
+            assert driver.poll() is None
+        driver.send_signal(number)
 
-    def connected(*_):
-        os.kill(os.getpid(), signal.SIGINT)
-        done.append("connected")
-
-    monkeypatch.setattr("neuroncore.executors.ray_actors._Cluster._connected", connected)
-
-    with pytest.raises(KeyboardInterrupt), ray_cluster("local", 1):
-        done.append("started")
-
-    assert done == ["connected"]
+        assert driver.stdout.read() == b""
+    assert have_ended(below)
+    assert [*run_folder.iterdir()] == []
 
 
 def test_a_cluster_whose_head_is_lost_while_it_starts_ends_the_run(run_folder, monkeypatch):

@@ -261,16 +261,18 @@ def wait_for(condition, seconds=60):
         time.sleep(0.01)
 
 
-def test_ctrl_c_leaves_no_process(sweep_file, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_ctrl_c_leaves_no_process(number, sweep_file, tmp_path):
     store = tmp_path / "found.db"
     run = started(sweep_file, store, "--jobs", "2")
     wait_for(lambda: stored_rows(store))
     workers = descendants(run.pid)
 
-    run.send_signal(signal.SIGINT)
-    run.communicate(timeout=60)
+    run.send_signal(number)
+    _, said = run.communicate(timeout=60)
 
     assert run.returncode == 130
+    assert "the same command continues" in said
     assert len(workers) >= 2
     assert not [number for number in workers if Path(f"/proc/{number}").exists()]
 

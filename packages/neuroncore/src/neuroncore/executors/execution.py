@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -131,3 +133,17 @@ def time_expired(job: Job, limits: Limits, worker: str, log: str = "") -> Failed
 def poisoned(job: Job, what: str, worker: str, log: str) -> Failed:
     """A job that is not run again."""
     return Failed(job.key, "poisoned", f"ended {LOST_LIMIT} workers: {what}", log, worker, 0.0)
+
+
+@contextmanager
+def termination_interrupts() -> Iterator[None]:
+    """SIGTERM does what Ctrl-C does, where it would end this process at once."""
+    is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not is_default or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from math import isinf
 from typing import Any, Self
 
-from neuroncore.executors.execution import TimeSpent, execute, time_expired
+from neuroncore.executors.execution import TimeSpent, execute, termination_interrupts, time_expired
 from neuroncore.executors.protocol import (
     Failed,
     Finished,
@@ -40,7 +40,7 @@ class InProcess:
         self._queue = deque(job for job in self._queue if job.key != key)
 
     def run(self, watch: Watch, idle: Callable[[], None] | None = None) -> None:
-        with _interrupts() as seen:
+        with termination_interrupts(), _interrupts() as seen:
             while self._queue:
                 watch(self._execute(self._queue.popleft(), watch))
                 if idle is not None:

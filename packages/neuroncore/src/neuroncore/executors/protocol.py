@@ -102,8 +102,8 @@ class Executor(Protocol):
 
     def run(self, watch: Watch, idle: Callable[[], None] | None = None) -> None:
         """Call `watch` with each event as it comes, until every submitted job is finished, failed
-        or cancelled; `watch` may submit and cancel jobs. Ctrl-C drops jobs that wait and
-        interrupts the ones that run, whose ends are events of the next seconds; it cancels the
+        or cancelled; `watch` may submit and cancel jobs. Ctrl-C or SIGTERM drops jobs that wait
+        and interrupts the ones that run, whose ends are events of the next seconds; it cancels the
         ones that do not end. `idle` is called between events, where jobs are in other processes
         at least every second.
 

@@ -25,6 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from secrets import token_hex
+from select import select
 from shutil import rmtree
 from typing import Any, NamedTuple
 
@@ -56,6 +57,8 @@ START_S = 90.0
 """How long a cluster may take to start, or to connect to."""
 CHECK_S = 1.0
 """How often that is tried during a run, and the processes of a local cluster are looked at."""
+_LATE = "the cluster has not started within {:g} s"
+ENDING = (signal.SIGINT, signal.SIGTERM)
 THREADS = 2
 """Of a worker: a job is interrupted while it runs."""
 
@@ -109,8 +112,8 @@ _HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _HTTP2_SETTINGS + byte
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt at the end: Ray crashes where its calls are interrupted. A
-    second one does at once.
+    """Ctrl-C and SIGTERM raise KeyboardInterrupt at the end: Ray crashes where its calls are
+    interrupted, and sets a handler of SIGTERM that does. A second one does at once.
     """
     seen: list[int] = []
 
@@ -120,12 +123,12 @@ def _uninterrupted() -> Iterator[None]:
             raise KeyboardInterrupt
 
     is_main = threading.current_thread() is threading.main_thread()
-    before = is_main and signal.signal(signal.SIGINT, interrupt)
+    before = {n: signal.signal(n, interrupt) for n in ENDING if is_main}
     try:
         yield
     finally:
-        if is_main:
-            signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if seen:
         raise KeyboardInterrupt
 
@@ -147,7 +150,7 @@ def _started(connect: Callable[[], Any]) -> Any:
     try:
         found, wrong = results.get(timeout=START_S)
     except Empty:
-        raise ExecutorLostError(f"the cluster has not started within {START_S:g} s") from None
+        raise ExecutorLostError(_LATE.format(START_S)) from None
     if isinstance(wrong, KernelError):
         wrong.place = KernelError("").place  # the caller's, not the thread's
     if wrong is not None:
@@ -174,8 +177,14 @@ class _Cluster:
         self._next_check = 0.0
 
     def open(self, jobs: int) -> None:
+        if "ray" in sys.modules and sys.modules["ray"].is_initialized():
+            raise ExecutorError("this process is connected to a Ray cluster already")
+        self._environment = dict(os.environ)
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        if self._head is None:
+            self._head = self._local_head(jobs)
         with _uninterrupted():
-            self._ray = _started(lambda: self._connected(jobs))
+            self._ray = _started(self._connected)
 
     def start(self, number: int) -> _Actor:
         ray = self._ray
@@ -185,17 +194,15 @@ class _Cluster:
         actor = remote.remote(self._preload)
         return _Actor(actor, [actor.release.remote()])
 
-    def _connected(self, jobs: int) -> Any:
-        if "ray" in sys.modules and sys.modules["ray"].is_initialized():
-            raise ExecutorError("this process is connected to a Ray cluster already")
-        self._environment = dict(os.environ)
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    def _connected(self) -> Any:
+        assert self._head is not None
         ray = import_module("ray")
+        _read_environment()
         logging.getLogger("ray").setLevel(logging.ERROR)  # its import sets another
         settings: AbstractContextManager[None] = nullcontext()
         named: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
-        if self._head is None:
-            self._head, settings = self._local_head(jobs), _local_settings()
+        if self._local is not None:
+            settings = _local_settings()
             named["_node_ip_address"] = LOOPBACK
         try:
             with settings:
@@ -211,12 +218,13 @@ class _Cluster:
         (made / "token").touch(0o600)
         (made / "token").write_text(token_hex(32))
         os.environ.update({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(made / "token")})
-        _read_environment()
         with (made / "log").open("w+") as log:
             self._local = local = start_supervised(
                 HEAD, str(made), str(jobs), variables=os.environ, stdout=subprocess.PIPE, stderr=log
             )
             assert local.stdout is not None
+            if not select([local.stdout], [], [], START_S)[0]:
+                raise ExecutorLostError(_LATE.format(START_S))
             host, _, port = local.stdout.readline().decode().strip().rpartition(":")
             if not host:
                 log.seek(0)
@@ -278,7 +286,8 @@ class _Cluster:
         if self._environment is not None:
             os.environ.clear()
             os.environ.update(self._environment)
-            _read_environment()
+            if self._ray is not None:
+                _read_environment()
         if self._local is not None:
             with self._local as local:
                 assert local.stdin is not None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, Protocol, Self
 
-from neuroncore.executors.execution import poisoned, release, time_expired
+from neuroncore.executors.execution import poisoned, release, termination_interrupts, time_expired
 from neuroncore.executors.protocol import (
     LOST_LIMIT,
     Event,
@@ -152,14 +152,15 @@ class WorkerExecutor:
         return sum(worker.job is not None for worker in self._workers)
 
     def run(self, watch: Watch, idle: Callable[[], None] | None = None) -> None:
-        try:
-            while self.has_jobs:
-                self.step(watch, WAIT_S if idle is None else IDLE_S)
-                if idle is not None:
-                    idle()
-        except KeyboardInterrupt:
-            self._end(watch)
-            raise
+        with termination_interrupts():
+            try:
+                while self.has_jobs:
+                    self.step(watch, WAIT_S if idle is None else IDLE_S)
+                    if idle is not None:
+                        idle()
+            except KeyboardInterrupt:
+                self._end(watch)
+                raise
 
     def _end(self, watch: Watch) -> None:
         """Drop jobs that wait, handle the ends of the ones that run, cancel what does not end."""
