@@ -56,11 +56,19 @@ def test_programs_that_differ_in_names_alone_are_compiled_once(runner):
 
     other = baseline_kernel(renamed, "f32[128,64]", "f32[128,64]")
     same = baseline_kernel(lambda p, q: (p + q, p * q), "f32[128,64]", "f32[128,64]")
-    measured(runner, TWO)
+    found = measured(runner, TWO, same, other)
 
-    found = measured(runner, same, other)
+    assert {each.key: each.is_cached for each in found} == {"0": False, "1": True, "2": False}
+    assert {each.status for each in found} == {"ok"}
+    assert len([*runner.artefacts.iterdir()]) == 2
 
-    assert {each.key: each.is_cached for each in found} == {"0": True, "1": False}
+
+def test_programs_that_wait_for_one_compilation_fail_with_it(runner, monkeypatch):
+    monkeypatch.setenv("FAKE_NEURON", "compiler rejects")
+
+    found = measured(runner, TWO, TWO)
+
+    assert sorted((each.key, each.status) for each in found) == [("0", "error"), ("1", "error")]
 
 
 def test_no_vendor_module_is_imported_here(runner):

@@ -191,6 +191,8 @@ class _Run(Run):
         super().__init__(watch, self._compilers, self._devices)
         self._runner, self._cached = runner, set[str]()
         self._payloads: dict[str, CompilePayload] = {}
+        self._compiling: dict[Path, list[str]] = {}
+        """By the folder, the cases that wait for its content."""
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
@@ -208,8 +210,12 @@ class _Run(Run):
         if all(_has_content(payload.folder / name) for name in (NEFF, "versions.json")):
             self._cached.add(key)
             self._devices.submit(self._job(key))
+        elif payload.folder in self._compiling:
+            self._cached.add(key)
+            self._compiling[payload.folder].append(key)
         else:
             shutil.rmtree(payload.folder, ignore_errors=True)  # what a power failure has left
+            self._compiling[payload.folder] = [key]
             self._compilers.submit(Job(key, f"{__name__}:compile_kernel", payload))
 
     def step(self, wait_s: float) -> None:
@@ -221,13 +227,18 @@ class _Run(Run):
         return Job(key, f"{__name__}:run_kernel", payload)
 
     def _compiled(self, event: Event) -> None:
-        if isinstance(event, Finished | Failed):
-            self.spent_s[event.key] = event.seconds
-        if isinstance(event, Finished):
-            self._devices.submit(self._job(event.key))
-        elif isinstance(event, Failed):
-            log = "" if event.kind == "error" else self._log(event.key)  # an error carries it
-            self._report(failure(event._replace(log=f"{event.log}{log}"), "compilation"))
+        if not isinstance(event, Finished | Failed):
+            return
+        self.spent_s[event.key] = event.seconds
+        log = ""
+        if isinstance(event, Failed) and event.kind != "error":  # an error carries it
+            log = self._log(event.key)
+        for key in self._compiling.pop(self._payloads[event.key].folder):
+            if isinstance(event, Finished):
+                self._devices.submit(self._job(key))
+            else:
+                found = event._replace(key=key, log=f"{event.log}{log}")
+                self._report(failure(found, "compilation"))
 
     def _log(self, key: str) -> str:
         """The end of what a compilation has printed that did not end by itself."""
