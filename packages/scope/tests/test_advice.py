@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import indent
 
 import ml_dtypes
@@ -244,6 +245,16 @@ def test_the_cause_of_a_slow_kernel_comes_first_with_its_line(title, page_of, da
     assert first["gainNs"] > 0.1 * kernel["totalNs"]
     assert [0, line] in first["lines"]
     assert f"{title} (line" in kernel["summary"]
+
+
+def test_instructions_that_take_no_time_without_a_cost_are_played(page_of, data_of):
+    path, rng = Path("examples/beta2/attention.py"), np.random.default_rng(0)
+    shapes = (1, 64, 512), (1, 64, 512), (1, 512, 64)
+    arrays = [rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in shapes]
+    page = page_of(path, "attention_kernel", *arrays, 0.125, mode="device")
+    found = data_of(page)[0]["kernels"][0]["advice"]
+
+    assert "Instructions work on few elements" in {entry["title"] for entry in found}
 
 
 def test_a_load_repeats_only_where_its_source_is_not_written(page_of, data_of):

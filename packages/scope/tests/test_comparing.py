@@ -120,5 +120,6 @@ def test_two_stores_are_compared(tmp_path, capsys, browser):
 def test_what_is_neither_a_page_nor_a_store_is_rejected(pages, tmp_path, capsys, content):
     (tmp_path / "other").write_bytes(content)
 
-    assert main(["compare", str(pages[0]), str(tmp_path / "other")]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main(["compare", str(pages[0]), str(tmp_path / "other")])
     assert "other: not a page that --report wrote" in capsys.readouterr().err

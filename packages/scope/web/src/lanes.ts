@@ -28,6 +28,7 @@ export class LooseLane extends Lane {
 
   /** Instruction `bar` takes its place; what the lane idles is put down to who comes after. */
   occupy(start: number, interval: number, bar: number, reason: number): void {
+    if (!interval) return;
     const { free, taken, ended, reasons } = this, end = start + interval;
     if (start >= free) {
       this.free = end;

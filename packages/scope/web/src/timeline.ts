@@ -196,7 +196,7 @@ export class TimelineView {
     for (let n = Math.ceil(this.from / ns / step); n * step * ns <= this.until; n++) {
       const at = Math.round(x(n * step * ns)) + 0.5;
       c.beginPath(); c.moveTo(at, HEAD - 4); c.lineTo(at, bottom); c.stroke();
-      c.fillText(time(n * step), at, 12);
+      c.fillText(time(n * step), Math.min(at, width - 26), 12);
     }
     c.textAlign = "right";
     this.rows.forEach((row, n) => { c.fillStyle = t.ink; c.fillText(row.label, LABELS - 8, HEAD + n * (ROW + GAP) + 13); });

@@ -105,8 +105,11 @@ class LooseLane(Lane):
     ) -> None:
         """Instruction `bar`, which waited for bar `cause`, takes its place.
 
-        What the lane idles is put down to who comes after, for the reason that `reason` finds.
+        What the lane idles is put down to who comes after, for the reason that `reason` finds. One
+        that takes no time, with costs of 0, needs no place.
         """
+        if not interval:
+            return
         free, ends, ended, end = self.free, self.taken.ends, self.ended, start + interval
         if start >= free:
             self.free = end
