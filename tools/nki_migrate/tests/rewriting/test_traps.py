@@ -40,8 +40,8 @@ def test_t3_old_tile_survives_while_it_has_another_name():
         a = nl.exp(a)
         """)
 
-    assert "a_a_exp = nl.ndarray(" in result
-    assert "nisa.activation(dst=a_a_exp, op=nl.exp, data=a)\na = a_a_exp" in result
+    assert "a_exp = nl.ndarray(" in result
+    assert "nisa.activation(dst=a_exp, op=nl.exp, data=a)\na = a_exp" in result
 
 
 def test_t3_outer_tile_is_not_overwritten_by_a_rebinding_in_a_loop():

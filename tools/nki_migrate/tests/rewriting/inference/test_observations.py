@@ -347,3 +347,26 @@ def test_sums_of_products_stay_in_psum(migrated):
     after = migrated(sums, (_array(9, 128, 128),)).after
 
     assert "t.append(nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum))" in after
+
+
+def test_a_size_that_a_function_counts_is_a_number_under_its_name(migrated):
+    text = """\
+def count(sizes):
+    total = 1
+    for size in sizes:
+        total = total * size
+    return total
+
+@nki.jit
+def kernel(x):
+    sizes = (count(x.shape[:-1]), x.shape[-1])
+    out = nl.ndarray(sizes, dtype=x.dtype, buffer=nl.shared_hbm)
+    i, j = nl.mgrid[0:128, 0:64]
+    t = nl.load(x[i, j], mask=(i < sizes[0]) & (j < sizes[1]))
+    nl.store(out[i, j], t, mask=(i < sizes[0]) & (j < sizes[1]))
+    return out
+"""
+    result = migrated(text, (_array(100, 40),))
+
+    assert _open(result) == []
+    assert "min(128, sizes[0])" in result.after

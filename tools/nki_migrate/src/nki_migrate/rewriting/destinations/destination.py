@@ -78,11 +78,16 @@ def destination(
     old = _read_tile(ctx, name, target.reads)
     if old is None:
         is_number = _is_number_read(ctx, name, target.reads)
-        make, word = (temporary, f"{name}_{result.hint}") if is_number else (allocate, name)
+        make, word = (temporary, _hint(name, result)) if is_number else (allocate, name)
         return make(ctx, word, shape, dtype, buffer, node)
     if name in target.reads and in_place and _may_reuse(ctx, old, shape, dtype, buffer):
         return old
-    return temporary(ctx, f"{name}_{result.hint}", shape, dtype, buffer, node)
+    return temporary(ctx, _hint(name, result), shape, dtype, buffer, node)
+
+
+def _hint(name: str, result: Result) -> str:
+    """What a tile is called that the name is bound to after it is read: `t_tile`, `g_sum`."""
+    return result.hint if result.hint.startswith(f"{name}_") else f"{name}_{result.hint}"
 
 
 def _in_view(

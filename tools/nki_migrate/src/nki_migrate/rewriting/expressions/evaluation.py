@@ -222,7 +222,11 @@ def _element(ctx: Context, base: Value, node: ast.Subscript) -> Value:
     if at is None or not -len(items) <= at < len(items):
         return _item(ctx, node) or Unknown(text_of(ctx, node))
     item = items[at]
-    if isinstance(item, Sym) and not isinstance(node.value, ast.Tuple | ast.List):
+    if isinstance(node.value, ast.Tuple | ast.List):
+        return as_tile(ctx, item, text_of(ctx, node))
+    if isinstance(item, Unknown):  # `sizes[0]` of `sizes = (count(x), 2)`: not the call again
+        return Unknown(text_of(ctx, node))
+    if isinstance(item, Sym):
         return Sym(item.poly, text_of(ctx, node), names=_names_in(ctx, node))
     return as_tile(ctx, item, text_of(ctx, node))
 

@@ -152,8 +152,12 @@ def binary(ctx: Context, op: str, left: Value, right: Value, result: Result) -> 
         return _with_operand(ctx, op, tile, text, result, swapped=a is None)
     if a is not None:
         return _with_operand(ctx, "multiply", tile, _reciprocal_text(scalar), result)
+    is_one = text in {"1", "1.0"}
+    if is_one and dtype is not None and dtype.key == FLOAT32:
+        result = replace(result, hint=hint_of(tile, "reciprocal"))
+        return _computed(ctx, "reciprocal", tile, [("data", tile)], result)
     tile = _reciprocal(ctx, tile, result)
-    if text in {"1", "1.0"}:
+    if is_one:
         return copy_into(ctx, tile, result)
     return _with_operand(ctx, "multiply", tile, text, result)
 
