@@ -159,6 +159,19 @@ def test_a_description_has_no_orders_or_bytecode_for_an_unknown_architecture():
         emit(found.described, found.kernel, found.kept, target="sm_foo")
 
 
+def test_an_order_that_the_integer_set_library_cannot_decide_is_kept():
+    """lexmin fails for these: "affine expression involves some of the domain dimensions"."""
+    kernel = TileKernel("undecided")
+    a = kernel.array("a", (8, 4))
+    with kernel.loop("i", 2) as i, kernel.loop("j", 3) as j:
+        with kernel.loop("k", 2) as k:
+            kernel.store(a, (3 * k + j + 2, 3 * i + 3 * j + 2), kernel.full((2, 4), 1.0))
+        with kernel.loop("m", 4):
+            kernel.atomic(a, (3 * j + 1, j + 2), "addf", kernel.full((1, 4), 1.0))
+
+    assert Order("store", "atomic") in orders_of(kernel.described()).kept
+
+
 @pytest.mark.parametrize(
     ("hints", "twice"),
     [({"sm_90": {"latency": 2, "latencx": 3}}, "sm_90, latency"),

@@ -18,7 +18,8 @@ from packages.tokenplan.tests.tile_ir import kernels
 from neuroncore.confinement.supervision import CONFINED
 from neuroncore.executors import Failed, InProcess, Limits, WorkerLost, pool, ray_cluster
 from tokenplan.cli import main
-from tokenplan.tile_ir import TileKernel, compiler
+from tokenplan.tile_ir import TileKernel, compiler, orders_of
+from tokenplan.tile_ir import candidates as candidates_module
 from tokenplan.tile_ir.candidates import Candidate, candidate, candidates
 from tokenplan.tile_ir.results import Funnel, Result, Store, SweepError
 from tokenplan.tile_ir.sweep import PRELOAD, Sweep, sweep
@@ -60,6 +61,33 @@ def test_candidates_that_differ_in_a_hint_without_effect_are_compiled_once(tilei
     assert funnel.reasons == {"ignored: the hint num_cta_in_cga, which sm_80 does not have": 2}
 
 
+def test_an_analysis_that_fails_is_a_result_and_other_candidates_go_on(
+    tileiras, tmp_path, monkeypatch
+):
+    def failing(described, **options):
+        if described.hints["num_cta_in_cga"] == 4:
+            raise RuntimeError("no answer")
+        return orders_of(described, **options)
+
+    monkeypatch.setattr(candidates_module, "orders_of", failing)
+    funnel = sweep(clustered, {"ctas": (2, 4)}, Store(tmp_path / "s.sqlite")).funnel
+
+    assert (funnel.failed, funnel.compiled) == (1, 1)
+    assert [*funnel.reasons] == ["failed: {'ctas': 4}: RuntimeError: no answer"]
+
+
+def test_a_choice_without_a_kernel_makes_no_store(tileiras, tmp_path, capsys):
+    """Its reason is printed once."""
+    store = tmp_path / "s.sqlite"
+    words = ["sweep", f"{__file__}:make", "--store", str(store), "--set"]
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "nosuch=1"])
+    assert not store.exists() and "nosuch" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "rows=63"])
+    assert capsys.readouterr().err.count("powers of two") == 1
+
+
 def test_a_second_sweep_compiles_nothing_under_other_names_and_lines(tileiras, tmp_path):
     store = Store(tmp_path / "s.sqlite")
     first = sweep(make, {"rows": (16, 32)}, store)
@@ -79,15 +107,22 @@ EXECUTORS = {
 }
 
 
+def swept(folder, executor=None):
+    space = {"rows": (16, 1024, 512, 2, 1), "columns": (4,)}
+    store = Store(folder / "s.sqlite")
+    return sweep(narrow, space, store, executor, ordering="exhaustive", most=3)
+
+
+@pytest.fixture(scope="module")
+def one(tileiras, tmp_path_factory):
+    return swept(tmp_path_factory.mktemp("one"))
+
+
 @pytest.mark.parametrize("name", EXECUTORS)
-def test_a_sweep_on_workers_has_the_table_of_one_process(name, tileiras, tmp_path):
+def test_a_sweep_on_workers_has_the_table_of_one_process(name, one, tmp_path):
     if name == "ray":
         pytest.importorskip("ray")
-    space = {"rows": (16, 1024, 512, 2, 1), "columns": (4,)}
-
-    one = sweep(narrow, space, Store(tmp_path / "1.sqlite"), ordering="exhaustive", most=3)
-    many = sweep(narrow, space, Store(tmp_path / "2.sqlite"), EXECUTORS[name](),
-                 ordering="exhaustive", most=3)  # fmt: skip
+    many = swept(tmp_path, EXECUTORS[name]())
 
     assert one.funnel.compiled == 3
     assert counts(many) == counts(one)
@@ -245,6 +280,7 @@ def state(pid):
 
 def test_a_store_without_room_is_an_error_with_a_cure(tmp_path):
     store = Store(tmp_path / "s.sqlite")
+    assert store.versions() == {}
     store.database = sqlite3.connect(f"file:{tmp_path / 's.sqlite'}?mode=ro", uri=True)
 
     with pytest.raises(SweepError, match="cannot be used"):

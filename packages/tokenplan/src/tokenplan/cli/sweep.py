@@ -57,10 +57,11 @@ def run(given: argparse.Namespace) -> int:
         make, space, store, executor, given.target, given.budget, given.limit,
         given.order, given.most,
     )  # fmt: skip
+    shown = _FORMATS[given.output_format](found, store)  # an error has the reasons, too
     sys.stderr.write("".join(f"tokenplan: lost {what}\n" for what in found.funnel.lost))
     for reason, count in found.funnel.reasons.items():
         sys.stderr.write(f"tokenplan: {count} {reason}\n")
-    print(_FORMATS[given.output_format](found, store))
+    print(shown)
     return 0
 
 

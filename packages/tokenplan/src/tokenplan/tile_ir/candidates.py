@@ -158,6 +158,10 @@ def candidates(
             funnel.illegal += 1
             funnel.note("illegal", wrong)
             continue
+        except Exception as wrong:  # of the analysis: the other candidates may have none
+            funnel.failed += 1
+            funnel.note("failed", f"{parameters}: {type(wrong).__name__}: {wrong}")
+            continue
         for hint in found.ignored:
             funnel.note("ignored", f"the hint {hint}, which {target} does not have")
         yield found

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -107,14 +108,22 @@ class Store:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self.database = self._do(lambda: sqlite3.connect(path, timeout=30))
+
+    @cached_property
+    def database(self) -> sqlite3.Connection:
+        """The file, which the first use makes."""
+        return self._do(self._opened)
+
+    def _opened(self) -> sqlite3.Connection:
         columns = ", ".join(_COLUMNS)
-        self._do(lambda: self._execute(
-            f"CREATE TABLE IF NOT EXISTS results ({columns}, cubin BLOB, PRIMARY KEY (key))"
-        ))  # fmt: skip
-        named = self.database.execute("SELECT name FROM pragma_table_info('results')").fetchall()
-        for name in {*_COLUMNS} - {name for (name,) in named}:  # of a store of an older release
-            self._do(lambda name=name: self._execute(f"ALTER TABLE results ADD {name} DEFAULT ''"))
+        with sqlite3.connect(self.path, timeout=30) as database:
+            database.execute(
+                f"CREATE TABLE IF NOT EXISTS results ({columns}, cubin BLOB, PRIMARY KEY (key))"
+            )
+            named = database.execute("SELECT name FROM pragma_table_info('results')").fetchall()
+            for name in {*_COLUMNS} - {name for (name,) in named}:  # an older release's store
+                database.execute(f"ALTER TABLE results ADD {name} DEFAULT ''")
+        return database
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Connection:
         with self.database:

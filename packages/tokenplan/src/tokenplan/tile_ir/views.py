@@ -212,12 +212,7 @@ class Views:
         """The address of each element, and which are inside the array where some might not be."""
         shape, array = made.tile.shape, made.array
         kind, mask = tile("i32", *shape), None
-        span = sum((n - 1) * abs(s) for factors in array.layout.dims for n, s in factors)
-        if span + abs(array.layout.offset) >= 2**31:
-            raise DescriptionError(
-                f"{made.id}: the offsets of a pointer tile have 32 bits",
-                got=f"{array.name} spans {span + 1} elements",
-            )
+        ends = self._ends(made)
         total = self.body.constant(kind, array.layout.offset)
         for dim, (index, step) in enumerate(zip(made.index, made.step, strict=True)):
             along = self._coordinates(self.index(index), step, dim, shape)
@@ -225,13 +220,25 @@ class Views:
                 digit = self._combine("divi", along, divisor) if divisor > 1 else along
                 digit = self._combine("remi", digit, modulus) if modulus else digit
                 total = self._combine("addi", total, self._combine("muli", digit, stride))
-            if index.bounds(self.ranges)[1] * step + shape[dim] > array.shape[dim]:
+            if ends[dim] > array.shape[dim]:
                 mask = self._inside(along, array.shape[dim], mask)
         total = self._swizzled(total, array)
         scalar = tile(pointer(array.dtype), *(1 for _ in shape))
         base = self._reshaped(self.bases[array.name], scalar)
         wide = broadcast(self.body, base, shape)
         return self.body.one("offset", wide.type, pointers=wide, offsets=total), mask
+
+    def _ends(self, made: Transfer) -> list[int]:
+        """By dimension, where the last tile ends."""
+        layout, dims = made.array.layout, zip(made.index, made.step, made.tile.shape, strict=True)
+        span = sum((n - 1) * abs(s) for factors in layout.dims for n, s in factors)
+        ends = [at.bounds(self.ranges)[1] * step + extent for at, step, extent in dims]
+        if max(span + abs(layout.offset), *ends) >= 2**31:
+            raise DescriptionError(
+                f"{made.id}: the offsets of a pointer tile have 32 bits",
+                got=f"{made.array.name} spans {span + 1} elements, the tiles end at {max(ends)}",
+            )
+        return ends
 
     def _coordinates(self, start: Value, step: int, dim: int, shape: tuple[int, ...]) -> Value:
         """The index of each element in one dimension, as a tile of the whole shape."""
