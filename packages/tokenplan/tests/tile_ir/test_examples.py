@@ -13,7 +13,8 @@ from tokenplan.tile_ir import bytecode, emit, neuroncore_program, orders_of, tot
 TARGETS = ("sm_80", "sm_90", "sm_100", "sm_120")
 SMALL = {
     "gemm": {"tile": (64, 64, 64), "dtype": "f16"},
-    "attention": {"block": 64, "keys_block": 64, "dtype": "f16"},
+    "attention": {"block": 32, "keys_block": 32, "dtype": "f16"},
+    "layernorm": {"tile": (16, 128)},
 }
 """Sizes that older targets compile in seconds."""
 each_example = pytest.mark.parametrize("name", EXAMPLES)
