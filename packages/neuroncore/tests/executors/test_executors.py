@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -352,7 +353,12 @@ def test_no_worker_is_rejected():
 
 
 @pytest.mark.parametrize(
-    ("address", "what"), [("127.0.0.1:9", "does not answer"), ("nowhere", "is not an address")]
+    ("address", "what"),
+    [
+        ("127.0.0.1:9", "does not answer"),
+        ("a:99999", "does not answer"),
+        ("nowhere", "is not an address"),
+    ],
 )
 def test_an_address_without_a_cluster_is_rejected_before_work_begins(address, what):
     pytest.importorskip("ray")
@@ -367,6 +373,37 @@ def test_a_server_that_is_not_a_cluster_is_rejected_before_work_begins():
 
         with pytest.raises(ExecutorError, match="does not answer as Ray does"):
             ray_cluster(f"127.0.0.1:{server.server_port}", 1)
+
+
+SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+FIELDS = b"\x0f\x10\x10application/grpc\x00\x0bgrpc-status\x0212"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        SETTINGS,  # and no answer
+        SETTINGS + bytes([0, 0, 1, 1, 5, 0, 0, 0, 1, 0x8D]),  # status 404
+        SETTINGS + bytes([0, 0, len(FIELDS), 1, 5, 0, 0, 0, 1]) + FIELDS,  # an unknown method
+    ],
+    ids=["settings", "status", "grpc"],
+)
+def test_a_server_of_the_same_protocol_is_rejected_before_work_begins(answer, monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.setattr("neuroncore.executors.ray_address.ANSWER_S", 0.5)
+
+    def serve(server):
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(answer)
+            connection.recv(1)
+            time.sleep(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, args=(server,), daemon=True).start()
+
+        with pytest.raises(ExecutorError, match="does not answer as Ray does"):
+            ray_cluster(f"127.0.0.1:{server.getsockname()[1]}", 1)
 
 
 def test_absent_ray_names_the_extra(monkeypatch):

@@ -19,10 +19,9 @@ from neuroncore.executors.protocol import (
     WorkerLost,
     WorkerVersionError,
 )
-from neuroncore.executors.ray_actors import LOCAL, ray_cluster
+from neuroncore.executors.ray_actors import ray_cluster
 
 __all__ = [
-    "LOCAL",
     "AddressError",
     "Event",
     "Executor",

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from neuroncore.commands.parser import at_least, seconds
 from neuroncore.executors import (
-    LOCAL,
     Executor,
     InProcess,
     Limits,
     pool,
     ray_cluster,
 )
+from neuroncore.executors.ray_address import LOCAL
 
 _SIZES = {"M": 1 << 20, "G": 1 << 30}
 

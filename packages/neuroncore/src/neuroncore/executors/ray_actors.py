@@ -11,7 +11,6 @@ import logging
 import os
 import pickle
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -40,10 +39,10 @@ from neuroncore.executors.protocol import (
     Limits,
     Reported,
 )
+from neuroncore.executors.ray_address import answers, parse_address
 from neuroncore.executors.supervised import go_on_supervised, start_supervised
 from neuroncore.executors.workers import Gone, Message, Ready, WorkerExecutor
 
-LOCAL = "local"
 HEAD, LOOPBACK = f"{__name__}:run_head", "127.0.0.1"
 PREFIX = "nki-ray-"
 """Of the folders of local clusters."""
@@ -51,8 +50,6 @@ LONGEST_FOLDER = 40
 """Characters of a session folder's parent: a socket's path in it has at most 107."""
 STORE_BYTES = 80 << 20
 """Of a local cluster's object store, near the least that Ray accepts: values are small."""
-ANSWER_S = 5.0
-"""How long the head of a cluster may take to accept a connection."""
 START_S = 90.0
 """How long a cluster may take to start, or to connect to."""
 CHECK_S = 1.0
@@ -74,40 +71,8 @@ def ray_cluster(
     """
     if find_spec("ray") is None:
         raise AddressError("Ray is not installed", hint="pip install 'neuroncore[ray]'")
-    host = _parsed(address)
+    host = parse_address(address)
     return WorkerExecutor("ray", _Cluster(host, preload, folder), jobs, limits or Limits())
-
-
-def _parsed(address: str) -> tuple[str, int] | None:
-    """Host and port, None for a local cluster; one that answers."""
-    if address == LOCAL:
-        return None
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdecimal():
-        raise AddressError(f"{address!r} is not an address", expected=f"HOST:PORT, or {LOCAL!r}")
-    if not _answers((host, int(port)), as_ray=True):
-        raise AddressError(
-            f"{address} does not answer as Ray does", expected="the head of a Ray cluster",
-            hint="start one with `ray start --head`, or use --ray local",
-        )  # fmt: skip
-    return host, int(port)
-
-
-def _answers(head: tuple[str, int], as_ray: bool = False) -> bool:
-    """Whether a connection is accepted; `as_ray`: and answered as gRPC is, with HTTP/2 settings."""
-    try:
-        with socket.create_connection(head, timeout=ANSWER_S) as opened:
-            if as_ray and os.environ.get("RAY_USE_TLS", "0") == "0":
-                opened.sendall(_HTTP2)
-                return opened.recv(9)[3:4] == _HTTP2_SETTINGS
-    except OSError:
-        return False
-    return True
-
-
-_HTTP2_SETTINGS = b"\x04"
-_HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _HTTP2_SETTINGS + bytes(5)
-"""How a client begins: the preface, and a frame of no settings (RFC 9113)."""
 
 
 @contextmanager
@@ -257,7 +222,7 @@ class _Cluster:
         assert self._head is not None
         if time.monotonic() < self._next_check:
             return
-        if not _answers(self._head):
+        if not answers(self._head):
             raise ExecutorLostError(
                 f"the head of the cluster, {self._head[0]}:{self._head[1]}, does not answer",
                 hint="what was reported is in the store; run the same command again",

@@ -1,0 +1,65 @@
+"""The address of a Ray cluster: HOST:PORT of a head that answers, or a local one."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+
+from neuroncore.executors.protocol import AddressError
+
+LOCAL = "local"
+ANSWER_S = 5.0
+"""How long the head of a cluster may take to accept a connection, and to answer."""
+
+
+def parse_address(address: str) -> tuple[str, int] | None:
+    """Host and port, None for a local cluster. Raises AddressError where no head of Ray answers."""
+    if address == LOCAL:
+        return None
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdecimal():
+        raise AddressError(f"{address!r} is not an address", expected=f"HOST:PORT, or {LOCAL!r}")
+    if not answers((host, int(port)), as_ray=True):
+        raise AddressError(
+            f"{address} does not answer as Ray does", expected="the head of a Ray cluster",
+            hint="start one with `ray start --head`, or use --ray local",
+        )  # fmt: skip
+    return host, int(port)
+
+
+def answers(head: tuple[str, int], as_ray: bool = False) -> bool:
+    """Whether a connection is accepted; `as_ray`: and a request of Ray answered by gRPC, also by a
+    head that requires a token.
+    """
+    try:
+        with socket.create_connection(head, timeout=ANSWER_S) as opened:
+            if as_ray and os.environ.get("RAY_USE_TLS", "0") == "0":
+                opened.sendall(_REQUEST)
+                return _is_rays(opened)
+    except (OSError, OverflowError, UnicodeError):
+        return False
+    return True
+
+
+def _is_rays(opened: socket.socket) -> bool:
+    """Whether the answer is of gRPC, and not that the method is unknown."""
+    end, found = time.monotonic() + ANSWER_S, b""
+    while (part := opened.recv(1 << 12)) and time.monotonic() < end:
+        found += part
+        if b"application/grpc" in found:
+            return b"grpc-status\x0212" not in found
+    return False
+
+
+_FIELDS = (
+    b"\x83\x86\x04\x26/ray.rpc.NodeInfoGcsService/CheckAlive\x01\x03ray"
+    b"\x0f\x10\x10application/grpc\x00\x02te\x08trailers"
+)
+"""POST, http, and as literals the path, authority, content type and te (RFC 7541)."""
+_REQUEST = (
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+    + bytes([0, 0, len(_FIELDS), 1, 4, 0, 0, 0, 1]) + _FIELDS
+    + bytes([0, 0, 5, 0, 1, 0, 0, 0, 1]) + bytes(5)
+)  # fmt: skip
+"""The preface, a frame of no settings, header fields and an empty message (RFC 9113)."""
