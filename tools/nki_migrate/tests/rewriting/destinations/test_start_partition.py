@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import textwrap
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 import nki_runtime
 from nki_migrate.engine.migration import migrate_source
 from nki_migrate.settings.request import Request
+from nki_runtime import recording
 
 HEAD = """
 import neuronxcc.nki as nki
@@ -38,10 +38,7 @@ def run(text, folder):
     file = folder / "k.py"
     file.write_text(text)
     with nki_runtime.use("beta2", nki="0.7", start_partition="error"):
-        spec = importlib.util.spec_from_file_location("k", file)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return nki_runtime.simulate(module.kernel)(ROWS.copy())
+        return nki_runtime.simulate(recording.load(file).kernel)(ROWS.copy())
 
 
 @pytest.mark.parametrize(
