@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +26,7 @@ class TileAccess:
     """Accesses that are complete when it starts, as bits."""
 
     def __str__(self) -> str:
-        return f"{self.name} (line {self.line})" if self.line else self.name
+        return f"{self.name} (line {self.line})"
 
     @property
     def needs_order(self) -> bool:
@@ -39,18 +37,6 @@ class TileAccess:
     def bounds(self) -> tuple[int, int]:
         """The first byte and the end of the last; equal for no byte."""
         return (int(self.runs[0, 0]), int(self.runs[-1, 1])) if len(self.runs) else (0, 0)
-
-
-def access_ids(body: Any) -> dict[int, str]:
-    """By `id` of an access without a location, its kind and number: store, store.2 …"""
-    counts: Counter[str] = Counter()
-    found = {}
-    for op in body.walk():
-        if op.name.endswith("_tko"):
-            kind = op.name.partition("_")[0]
-            counts[kind] += 1
-            found[id(op)] = kind if counts[kind] == 1 else f"{kind}.{counts[kind]}"
-    return found
 
 
 def lost_orders(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tokenplan.checker.memory import grid, make_tensor, make_view, runs_of_elements, runs_of_tile
-from tokenplan.checker.tile_accesses import SPACING, TileAccess, access_ids, lost_orders
+from tokenplan.checker.tile_accesses import SPACING, TileAccess, lost_orders
 
 _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
            "f16": np.float16, "f32": np.float32, "tf32": np.float32, "f64": np.float64,
@@ -55,11 +55,10 @@ class Execution:
     steps: int = 0
     most_steps: int = 200_000
     footprints_only: bool = False
-    ids: Mapping[int, str] = field(default_factory=dict)
 
     def run(self, function: Any, scalars: Sequence[int] = ()) -> Execution:
         """Executes the body; parameters that are pointers are the arrays, others the scalars."""
-        self.ids, numbers, n = access_ids(function.body), iter(scalars), 0
+        numbers, n = iter(scalars), 0
         for parameter in function.body.arguments:
             if parameter.type["element"].kind == "ptr":
                 self.values[parameter] = np.int64(n * SPACING)
@@ -127,8 +126,8 @@ class Execution:
         """Notes an access to these runs of bytes; the accesses that its token represents."""
         writes = not op.name.startswith("load")
         before = self.value(op, "token") or 0
-        name, line = (op.name, op.place.line) if op.place else (self.ids[id(op)], 0)
-        found = TileAccess(name, line, writes, op.attributes["order"], runs, before)
+        line = op.place.line if op.place else 0
+        found = TileAccess(op.name, line, writes, op.attributes["order"], runs, before)
         owner, end = found.bounds[0] // SPACING, found.bounds[1]
         if not 0 <= owner < len(self.arrays) or end - owner * SPACING > self.arrays[owner].nbytes:
             raise ExecutionError(f"{found} leaves parameter {owner}")
@@ -373,7 +372,7 @@ _ONE: Mapping[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "sqrt": np.sqrt, "negf": np.negative, "absf": np.abs,
     "rsqrt": lambda x: 1 / np.sqrt(x), "ftof": np.asarray, "itof": np.asarray, "exti": np.asarray,
     "trunci": np.asarray, "ftoi": np.trunc, "negi": np.negative, "log": np.log, "log2": np.log2,
-    "tanh": np.tanh, "ptr_to_ptr": np.asarray, "ptr_to_int": np.asarray, "int_to_ptr": np.asarray,
+    "tanh": np.tanh,
 }  # fmt: skip
 _ARITHMETIC: dict[str, _Calculation] = {
     **{name: _lanes(calculate, "lhs", "rhs") for name, calculate in _TWO.items()},

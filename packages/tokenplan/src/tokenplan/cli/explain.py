@@ -25,6 +25,7 @@ from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
 from tokenplan import neuroncore
 from tokenplan.analysis import analyse
+from tokenplan.checker import checked_at_sizes
 from tokenplan.cli.kernels import UsageError, Wanted
 from tokenplan.graph.token_graph import Claim, Join, Parallel, Pipeline, TokenGraph
 from tokenplan.neuroncore import AsyncPlan
@@ -108,11 +109,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_report(parser)
     add("--rewrite", type=Path, metavar="FILE",
         help="Tile IR bytecode: write it with the tokens that it needs")  # fmt: skip
-    add(
-        "--unchecked",
-        action="store_true",
-        help="Tile IR bytecode: --rewrite also what the check at concrete sizes cannot execute",
-    )
     add("--compile", default="", choices=ARCHITECTURES, metavar="ARCH",
         help="Tile IR bytecode: count the barriers of both for sm_90 or another one, and "
         "list the compiler's remarks on each access")  # fmt: skip
@@ -173,23 +169,19 @@ def _bytecode(given: argparse.Namespace) -> int:
     except OSError as wrong:
         raise UsageError(f"cannot read {given.kernel}: {wrong.strerror}") from None
     text, new = explain_bytecode(
-        data, given.may_alias, given.budget, given.compile, distinct=given.distinct,
-        unchecked=given.unchecked,
-    )  # fmt: skip
-    _write(given, text)
+        data, given.may_alias, given.budget, given.compile, checked_at_sizes, given.distinct
+    )
     if given.rewrite is not None:
-        if new is None:
-            sys.stderr.write(f"tokenplan: {given.rewrite} is not written: the report says why\n")
-            return 1
         with naming_output("--rewrite", given.rewrite):
             write_whole(given.rewrite, lambda aside: aside.write_bytes(new))
+    _write(given, text)
     return 0
 
 
 _OF_PROGRAMS = {"spec": [], "nki": DEFAULT_VERSION, "target": "trn2", "verbose": False,
                 "claim": [], "join": [], "schedule": False, "report": None,
                 "output_format": "text"}  # fmt: skip
-_OF_BYTECODE = {"rewrite": None, "compile": "", "distinct": [], "unchecked": False}
+_OF_BYTECODE = {"rewrite": None, "compile": "", "distinct": []}
 """Options of one kind of kernel alone, with their defaults."""
 
 

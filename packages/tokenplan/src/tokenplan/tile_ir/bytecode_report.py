@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, count, product
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from neuroncore.errors import LaunchError, Place
-from tokenplan.checker import checked_at_sizes
 from tokenplan.graph.token_graph import REMOVED
-from tokenplan.kernel.model import Kernel, Mode, Op
+from tokenplan.kernel.model import Mode, Op
 from tokenplan.rules import BUDGET, says
 from tokenplan.tile_ir import bytecode, compiler
 from tokenplan.tile_ir.bytecode import Block, BytecodeError, Function, Module
@@ -40,10 +39,6 @@ class Checked(Protocol):
     """The result of a check of a function."""
 
     @property
-    def executed(self) -> int:
-        """At how many sizes."""
-
-    @property
     def lost(self) -> str:
         """An order that no token has, or nothing."""
 
@@ -52,73 +47,40 @@ class Checked(Protocol):
         """For the report."""
 
 
-_UNKNOWN = "not rewritten: --unchecked writes it without this check"
 Check = Callable[[Function, Sequence[tuple[str, str]]], Checked]
 
 
 def explain(
     data: bytes, may_alias: Sequence[tuple[str, str]] = (), budget: int = BUDGET, target: str = "",
-    check: Check | None = checked_at_sizes, distinct: Sequence[tuple[str, str]] = (),
-    unchecked: bool = False,
-) -> tuple[str, bytes | None]:  # fmt: skip
+    check: Check | None = None, distinct: Sequence[tuple[str, str]] = (),
+) -> tuple[str, bytes]:  # fmt: skip
     """The report on a file, and the file with the tokens that it needs.
 
     may_alias: pairs of parameters (p0, p5 …) that may share bytes, beside the pairs that the tokens
     of the file order. distinct: pairs of these that share none. target: compile both for it,
     count barriers and list the compiler's remarks, where the compiler is installed. check: of each
-    function with its new tokens. The file is None where one loses an order, or cannot be executed
-    and not `unchecked`.
+    function with its new tokens, such as `tokenplan.checker.checked_at_sizes`; one that loses an
+    order is not changed.
     """
-    module = bytecode.read(data)
-    found = [
-        _explained(function, may_alias, budget, check, distinct, unchecked)
-        for function in module.functions
-    ]
-    changed = replace(module, functions=tuple(each.function for each in found))
-    lines = [line for each in found for line in each.lines]
+    module, lines, functions, ids = bytecode.read(data), [], [], []
+    for function in module.functions:
+        verify(function)
+        found = function_model(function)
+        _check_distinct(found, distinct, {*map(frozenset, may_alias)})
+        own = _ordered_parameters(found, distinct)
+        pairs = (*may_alias, *own)
+        orders = orders_of_kernel(found.kernel, found.grid, pairs, budget, found.may_be_empty)
+        new = rewritten(found, orders.kept)
+        checked = check(new, pairs) if check else None
+        functions.append(function if checked and checked.lost else new)
+        lines += [*_function(found, orders), *(f"its tokens order {a} and {b}, which may share "
+                  f"bytes; --distinct {a},{b} if they do not" for a, b in own)]  # fmt: skip
+        lines += [*([checked.text] if checked else []), ""]
+        ids += [op.id for op in found.kernel.ops()]
+    changed = replace(module, functions=tuple(functions))
     if target:
-        ids = [op.id for each in found for op in each.kernel.ops()]
         lines += _compared(data, changed, target, ids)
-    is_written = all(each.is_written for each in found)
-    return "\n".join(lines).rstrip() + "\n", bytecode.write(changed) if is_written else None
-
-
-class _Explained(NamedTuple):
-    """The report on a function, and the function with its new tokens if these are checked."""
-
-    function: Function
-    kernel: Kernel
-    lines: Sequence[str]
-    is_written: bool
-
-
-def _explained(
-    function: Function, may_alias: Sequence[tuple[str, str]], budget: int, check: Check | None,
-    distinct: Sequence[tuple[str, str]], unchecked: bool,
-) -> _Explained:  # fmt: skip
-    verify(function)
-    found = function_model(function)
-    _check_distinct(found, distinct, {*map(frozenset, may_alias)})
-    own = _ordered_parameters(found, distinct)
-    pairs = (*may_alias, *own)
-    orders = orders_of_kernel(found.kernel, found.grid, pairs, budget, found.may_be_empty)
-    new = rewritten(found, orders.kept)
-    checked = check(new, pairs) if check else None
-    verdict, is_written = _verdict(checked, unchecked)
-    lines = [*_function(found, orders, bool(checked and checked.lost)), *(
-        f"its tokens order {a} and {b}, which may share bytes; --distinct {a},{b} if they do not"
-        for a, b in own
-    ), *verdict, ""]  # fmt: skip
-    return _Explained(new if is_written else function, found.kernel, lines, is_written)
-
-
-def _verdict(checked: Checked | None, unchecked: bool) -> tuple[list[str], bool]:
-    """Lines on the check, and whether the new tokens are written."""
-    if checked is None:
-        return [], True
-    if checked.lost or checked.executed or unchecked:
-        return [checked.text], not checked.lost
-    return [checked.text, _UNKNOWN], False
+    return "\n".join(lines).rstrip() + "\n", bytecode.write(changed)
 
 
 def _check_distinct(
@@ -169,7 +131,7 @@ def _of_two(source: Op, sink: Op) -> Iterator[frozenset[str]]:
         yield from map(frozenset, product(one, other))
 
 
-def _function(found: FunctionModel, orders: Orders, is_refuted: bool) -> Iterator[str]:
+def _function(found: FunctionModel, orders: Orders) -> Iterator[str]:
     yield f"kernel {found.function.name}"
     for op in orders.kernel.ops():
         where = f"  # {op.place.file}:{op.place.line}" if op.place else ""
@@ -177,17 +139,12 @@ def _function(found: FunctionModel, orders: Orders, is_refuted: bool) -> Iterato
         yield f"  {op.id} {verb} {' or '.join(access.buffer for access in op.accesses)}{where}"
     yield from listed("orders to keep", orders.kept)
     yield from listed("tokens that it has", found.tokens)
-    if not is_refuted:
-        yield from _needless(found, orders)
-    for text in dict.fromkeys((*found.assumptions, *map(str, orders.graph.diagnostics))):
-        yield f"assumed: {text}"
-
-
-def _needless(found: FunctionModel, orders: Orders) -> Iterator[str]:
     needless = [order for order in found.tokens if not _is_needed(order, orders.needed)]
     yield f"{len(needless)} of its tokens are not needed"
     for order in needless:
         yield f"  {_arrow(order)}: {_proof(order, orders)}"
+    for text in dict.fromkeys((*found.assumptions, *map(str, orders.graph.diagnostics))):
+        yield f"assumed: {text}"
 
 
 def listed(title: str, orders: Sequence[Order]) -> Iterator[str]:

@@ -73,15 +73,6 @@ class _Elements:
     extents: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Tensor:
-    """Elements in memory: extents and strides are numbers, or values that the file lacks."""
-
-    base: object
-    shape: tuple[int | Value, ...]
-    strides: tuple[int | Value, ...]
-
-
 @dataclass
 class _Reader:
     owners: dict[Value, frozenset[str]] = field(default_factory=dict)
@@ -219,24 +210,13 @@ class _Reader:
     def tensor(self, op: Operation, result: Value) -> object | None:
         """The data that decide where the elements are; None where iterations differ in them."""
         if op.name == "make_tensor_view":
-            base = self.tensors.get(op.operand("base"))
+            base, kind = self.tensors.get(op.operand("base")), result.type
             numbers = (*op.operands["shape"], *op.operands["strides"])
-            if base is None or not self.constant.issuperset(numbers):
-                return None
-            return _Tensor(base, *(self.numbers(op, name) for name in ("shape", "strides")))
+            is_known = base is not None and self.constant.issuperset(numbers)
+            return (base, kind, numbers) if is_known else None
         if op.name == "assume" or is_view(result.type):
             return self.tensors.get(next(op.inputs))
         return result if self.constant.issuperset(op.inputs) else None
-
-    def numbers(self, op: Operation, name: str) -> tuple[int | Value, ...]:
-        """Extents or strides; an operand that is a constant of the file is its number."""
-        operands = iter(op.operands[name])
-        found = (next(operands) if n == DYNAMIC else n for n in op.results[0].type[name])
-        return tuple(n if isinstance(n, int) else self.number(n) for n in found)
-
-    def number(self, value: Value) -> int | Value:
-        known = self.exact(value)
-        return known.constant if known is not None and known.is_constant else value
 
     def access(self, op: Operation, loops: tuple[str, ...]) -> Op:
         kind = op.name.partition("_")[0]
@@ -246,7 +226,7 @@ class _Reader:
             raise BytecodeError(f"{name} is not an access to parameters", got=_at(op))
         tensor = self.tensors.get(target)
         found = self.tile(op, target) if tensor and len(owners) == 1 else None
-        if found and not self.is_injective(tensor, found, *owners):
+        if found and not self.is_injective(target.type["tensor_view"], found, *owners):
             tensor = found = None
         self.elements[name] = found
         for owner in owners:
@@ -270,9 +250,8 @@ class _Reader:
         firsts = tuple(start * steps[at] for start, at in zip(known, order, strict=True))
         return _Elements(firsts, tuple(tile[at] for at in order))
 
-    def is_injective(self, tensor: object, found: _Elements, owner: str) -> bool:
+    def is_injective(self, tensor: Type, found: _Elements, owner: str) -> bool:
         """Whether elements are different bytes, as far as the bytecode can say."""
-        assert isinstance(tensor, _Tensor)  # of a view
         ends = [first.bounds(self.ranges)[0] + extent
                 for first, extent in zip(found.first, found.extents, strict=True)]  # fmt: skip
         is_known = _is_injective(tensor, ends)
@@ -326,15 +305,15 @@ def _is_address(value: Value) -> bool:
     return is_pointer(kind) or is_view(kind) or kind.kind == "tensor_view"
 
 
-def _is_injective(tensor: _Tensor, ends: Sequence[int]) -> bool | None:
+def _is_injective(kind: Type, ends: Sequence[int]) -> bool | None:
     """Whether the strides give each element bytes of its own; None where the bytecode lacks them.
 
     Sufficient: each stride exceeds what all smaller ones reach. A dynamic extent is 2 or more, and
     contains the tile that ends at `ends`.
     """
-    known = zip(_known(tensor.strides), _known(tensor.shape), ends, strict=True)
     dims = [(stride, size, max(2, end) if size == DYNAMIC else size)
-            for stride, size, end in known if size != 1]  # fmt: skip
+            for stride, size, end in zip(kind["strides"], kind["shape"], ends, strict=True)
+            if size != 1]  # fmt: skip
     static = sorted(dim for dim in dims if dim[0] != DYNAMIC)
     reach = 0
     for stride, _, least in static:
@@ -343,10 +322,6 @@ def _is_injective(tensor: _Tensor, ends: Sequence[int]) -> bool | None:
         reach += max(0, least - 1) * stride
     inner = [dim for dim in dims if dim not in static[-1:]]
     return None if len(static) < len(dims) or any(DYNAMIC in dim for dim in inner) else True
-
-
-def _known(numbers: Sequence[int | Value]) -> list[int]:
-    return [n if isinstance(n, int) else DYNAMIC for n in numbers]
 
 
 def _check_region(op: Operation) -> None:
