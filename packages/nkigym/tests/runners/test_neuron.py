@@ -1,5 +1,6 @@
 """The device runner, against a stand-in for the vendor's packages and device files."""
 
+import os
 import sys
 
 import numpy as np
@@ -9,7 +10,7 @@ from packages.nkigym.tests import tuning_kernels
 from neuroncore.commands.files import OutputError
 from nkigym.baseline import baseline_kernel
 from nkigym.runners import Interpreter, Neuron, NeuronError, Timeline, case_of, cores
-from nkigym.runners.neuron import visible_cores
+from nkigym.runners.neuron import _driver, visible_cores
 from nkigym.runners.protocol import wrong_output
 
 TWO = baseline_kernel(tuning_kernels.two, "f32[128,64]", "f32[128,64]")
@@ -138,6 +139,19 @@ def test_an_artefact_without_content_is_compiled_again(name, runner):
 
     assert found.status == "ok" and not found.is_cached
     assert (folder / name).read_text()
+
+
+def test_what_a_killed_driver_has_not_finished_is_removed_by_the_next(runner):
+    of_killed, runs, elsewhere = (
+        runner.artefacts / f"0123.{driver}.5"
+        for driver in (_driver(2**22 + 1), _driver(os.getppid()), "other-4194305")
+    )
+    for folder in (of_killed, runs, elsewhere):
+        folder.mkdir()
+
+    measured(runner, TWO)
+
+    assert {*runner.artefacts.glob("*.*")} == {runs, elsewhere}
 
 
 def test_artefacts_that_are_a_file_are_rejected(vendor, devices, tmp_path):

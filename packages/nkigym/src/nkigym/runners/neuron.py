@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -94,8 +95,8 @@ class CompilePayload(NamedTuple):
     outputs: tuple[tuple[str, tuple[int, ...], np.dtype], ...]
     target: str
     versions: Mapping[str, str]
-    driver: int
-    """Its process, which removes what is unfinished."""
+    driver: str
+    """The machine and the process which removes what is unfinished."""
 
 
 class RunPayload(NamedTuple):
@@ -171,7 +172,7 @@ class Neuron:
         folder = self.artefacts / sha256(content.encode()).hexdigest()[:32]
         return CompilePayload(
             folder, source, program.name, case.inputs, outputs, self.target, self._versions,
-            os.getpid(),
+            _driver(os.getpid()),
         )  # fmt: skip
 
     def environments(self) -> list[dict[str, str]]:
@@ -190,13 +191,16 @@ class _Run(Run):
         self._devices = pool(num_cores, limit, "", environments)
         super().__init__(watch, self._compilers, self._devices)
         self._runner, self._cached = runner, set[str]()
+        for unfinished in runner.artefacts.glob(f"*.{_driver('*')}.*"):
+            if not Path("/proc", unfinished.name.split(".")[1].rpartition("-")[2]).exists():
+                shutil.rmtree(unfinished, ignore_errors=True)  # its driver was killed
         self._payloads: dict[str, CompilePayload] = {}
         self._compiling: dict[Path, list[str]] = {}
         """By the folder, the cases that wait for its content."""
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
-        for unfinished in self._runner.artefacts.glob(f"*.{os.getpid()}.*"):
+        for unfinished in self._runner.artefacts.glob(f"*.{_driver(os.getpid())}.*"):
             shutil.rmtree(unfinished, ignore_errors=True)
 
     def submit(self, case: Case) -> None:
@@ -242,7 +246,7 @@ class _Run(Run):
 
     def _log(self, key: str) -> str:
         """The end of what a compilation has printed that did not end by itself."""
-        name = f"{self._payloads[key].folder.name}.{os.getpid()}.*/{LOG}"
+        name = f"{self._payloads[key].folder.name}.{_driver(os.getpid())}.*/{LOG}"
         logs = sorted(self._runner.artefacts.glob(name), key=lambda log: log.stat().st_mtime)
         return _end_of(logs[-1]) if logs else ""
 
@@ -270,6 +274,11 @@ class _Run(Run):
                 is_cached=found.key in self._cached,
             )
         )
+
+
+def _driver(process: int | str) -> str:
+    """A process of this machine, in names of folders, which machines may share."""
+    return f"{platform.node().replace('.', '-')}-{process}"
 
 
 def _has_content(file: Path) -> bool:
