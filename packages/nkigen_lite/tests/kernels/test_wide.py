@@ -109,3 +109,14 @@ def test_long_rows_of_many_results_are_cut_into_smaller_groups(assert_lowers_rig
 
     x = np.random.default_rng(0).integers(-3, 9, (2, 3000)).astype(np.float32)
     assert_lowers_right(ranks, x)
+
+
+def test_scales_that_rows_share_are_computed_before_the_rows_are_read():
+    def modulated(x, c, w):
+        scale, shift = np.split(c @ w, 2, -1)
+        h = (x - x.mean(-1, keepdims=True)) * (1 + scale[:, None]) + shift[:, None]
+        return x + np.tanh(h)
+
+    kernel = compile(modulated, "f32[2,256,384]", "f32[2,64]", "f32[64,768]")
+
+    assert [len(g.nodes) for g in kernel.plan.groups] == [1, 1, 7]  # the product, 1 + scale, rows
