@@ -104,7 +104,7 @@ def test_a_file_that_cannot_be_used_is_rejected_before_work_begins(tmp_path, tex
     [
         (ONE.format("seeds = [3, 0, 3]"), "softmax f32[128,128] trn2, seed 3, 2 times"),
         (ONE.format("targets = ['trn2', 'gen3', 'trn2']"), "trn2, seed 0, 3 times"),
-        (ONE.format("").replace("]]", "], ['f32[128,128]']]"), "seed 0, 2 times"),
+        (ONE.format("").replace("']]", "'], ['f32[128,128]']]"), "seed 0, 2 times"),
         (ONE.format("\n") + ONE.format("seeds = [1, 0]"), "seed 0, 2 times"),
     ],
 )
