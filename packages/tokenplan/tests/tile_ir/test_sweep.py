@@ -286,7 +286,7 @@ def test_a_store_without_room_is_an_error_with_a_cure(tmp_path):
     with pytest.raises(SweepError, match="cannot be used"):
         store.add(Result("key", 1.0), b"")
     with pytest.raises(SweepError, match="cannot be used"):
-        Store(tmp_path)
+        Store(tmp_path).find("key")
 
 
 def test_the_command_prints_the_funnel_and_the_best(tileiras, tmp_path, capsys):
