@@ -76,6 +76,7 @@ def test_a_cluster_ends_with_its_driver_and_leaves_nothing(run_folder, number):
     pytest.importorskip("ray")
     command = [sys.executable, "-c", DRIVER, str(run_folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as driver:
+        assert driver.stdout is not None
         assert driver.stdout.readline() == b"started\n"
         below = descendants(driver.pid)
         driver.send_signal(number)
@@ -94,6 +95,7 @@ def test_a_cluster_that_starts_is_ended_by_a_signal(number, run_folder):
             assert driver.poll() is None
         driver.send_signal(number)
 
+        assert driver.stdout is not None
         assert driver.stdout.read() == b""
     assert have_ended(below)
     assert [*run_folder.iterdir()] == []
