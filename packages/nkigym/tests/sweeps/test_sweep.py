@@ -121,13 +121,21 @@ def test_a_file_that_is_absent_is_rejected(tmp_path):
         read_sweep(tmp_path / "none.toml")
 
 
-def test_workers_that_cannot_begin_leave_no_store(sweep_file, tmp_path):
-    store = tmp_path / "found.db"
+def test_workers_that_cannot_begin_leave_what_another_driver_has_stored(sweep_file, tmp_path):
+    store, others = tmp_path / "found.db", []
+    executor = pool(1, preload="no_such_module")
+    start = executor.fleet.start
 
+    def start_late(number):
+        if not others:
+            others.append(run_sweep(read_sweep(sweep_file)[:1], InProcess(), store))
+        return start(number)
+
+    executor.fleet.start = start_late
     with pytest.raises(ExecutorLostError):
-        run_sweep(read_sweep(sweep_file), pool(1, preload="no_such_module"), store)
+        run_sweep(read_sweep(sweep_file), executor, store)
 
-    assert not store.exists()
+    assert others[0].is_complete and stored_rows(store) == 1
 
 
 def test_a_reduction_of_a_whole_array_has_a_winner(tmp_path):
