@@ -348,7 +348,7 @@ def test_every_illegal_choice_is_counted(tileiras):
     assert funnel.illegal == 2
 
 
-def test_reasons_of_illegal_candidates_are_counted():
+def test_reasons_of_illegal_candidates_are_counted(tileiras):
     funnel = Funnel()
     list(candidates(make, {"rows": (48, 64), "alignment": (3, 16)}, "sm_90", funnel))
 
@@ -423,7 +423,7 @@ def test_only_a_rejection_of_the_bytecode_is_stored(tmp_path, monkeypatch, line,
     assert sum(store.versions().values()) == int(is_final)
 
 
-def test_sums_in_tensor_memory_do_not_spill():
+def test_sums_in_tensor_memory_do_not_spill(tileiras):
     def product(rows):
         kernel = TileKernel("product")
         a, b, c = (kernel.array(name, (rows, rows)) for name in "abc")
