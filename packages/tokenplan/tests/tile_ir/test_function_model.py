@@ -159,6 +159,87 @@ def test_static_strides_that_overlap_under_a_dynamic_extent_keep_the_order(
     assert "1 orders to keep" in text
 
 
+def limited(body, n, low=0, high=None):
+    return body.one("assume", n.type, {"predicate": bytecode.Bounded(low, high)}, value=n)
+
+
+def rows_apart(stride):
+    """Two stores to rows 0 and 1 of 8 elements, whose strides are operands."""
+
+    def build(body, p, n, m):
+        view = body.view(p, (4, 8), (DYNAMIC, DYNAMIC), (1, 8), steps=stride(body, n, m))
+        value = body.constant(tile("f32", 1, 8), 0.0)
+        zero, one = body.integer(0), body.integer(1)
+        body.store(view, [one, zero], value, body.store(view, [zero, zero], value))
+
+    return function(build, POINTER, I32, I32)
+
+
+def converted(body, value):
+    return body.one("trunci", I32, NO_FLAGS, source=body.constant(tile("i64"), value))
+
+
+@pytest.mark.parametrize(
+    "strides",
+    [
+        lambda body, n, m: [body.integer(4), body.integer(1)],
+        lambda body, n, m: [converted(body, 2**32 + 4), body.integer(1)],
+        lambda body, n, m: [body.integer(-1), body.integer(1)],
+        lambda body, n, m: [n, n],
+        lambda body, n, m: [n, limited(body, n)],
+        lambda body, n, m: [limited(body, n, 0, 7), body.integer(1)],
+        lambda body, n, m: [body.multiple(limited(body, n, 0, 15), 16), body.integer(1)],
+        lambda body, n, m: [scaled(body, n, 0), body.integer(1)],
+        lambda body, n, m: [n, limited(body, m, 2**28)],
+    ],
+)
+def test_strides_that_the_file_contradicts_are_not_assumed_to_be_apart(strides):
+    """Constants, limits, one parameter twice, and numbers that the function calculates."""
+    text = explained(rows_apart(strides), [1, 1])
+    kept = "store -> store.2  in the same iteration\n1 tokens that it has"
+    assert kept in text and "different bytes" not in text
+
+
+@pytest.mark.parametrize(("stride", "is_listed"), [(8, False), (None, True)])
+def test_strides_that_may_be_apart_are_listed_if_they_are_parameters(stride, is_listed):
+    text = explained(
+        rows_apart(lambda body, n, m: [body.integer(stride) if stride else n, body.integer(1)]),
+        [8, 1],
+    )
+    assert "0 orders to keep" in text
+    assert ("different elements of p0 are different bytes" in text) == is_listed
+
+
+@pytest.mark.parametrize(("size", "stride", "kept"), [(5, 4, 1), (4, 4, 0)])
+def test_an_extent_that_is_a_constant_operand_is_known(size, stride, kept):
+    def build(body, p):
+        zero, one = body.integer(0), body.integer(1)
+        view = body.view(p, (8, DYNAMIC), (stride, 1), (1, 2), [body.integer(size)])
+        body.copied(view, [zero, body.integer(2)], [one, zero])
+
+    text = explained(function(build, POINTER))
+    assert f"{kept} orders to keep" in text and "assumed: different" not in text
+
+
+@pytest.mark.parametrize(("most", "is_exact"), [(2**20, True), (2**22, False)])
+def test_the_iterations_of_a_loop_are_as_many_as_the_function_limits_them_to(most, is_exact):
+    """Of more than 2^20, an index of 2^11 elements each wraps."""
+
+    def build(body, p, n):
+        zero, view = body.integer(0), body.view(p, *WIDE)
+
+        def repeated(k, token):
+            at = scaled(body, k, 2**10)
+            return [body.copied(view, [at, zero], [at, zero], token)]
+
+        body.loop(limited(body, n, 0, most), repeated, [body.one("make_token", TOKEN)])
+
+    text = explained(function(build, POINTER, I32), [3])
+    assert ("store -> load  1 iteration of loop later" not in text.partition("tokens that")[0]
+            ) == is_exact  # fmt: skip
+    assert "at most 2^20 iterations" not in text
+
+
 def test_a_dynamic_extent_of_the_greatest_stride_needs_no_assumption():
     def build(body, p, n):
         zero, one = body.integer(0), body.integer(1)

@@ -19,6 +19,14 @@ from tokenplan.tile_ir.bytecode import Block, BytecodeError, Function, Operation
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, Type, is_view
 from tokenplan.tile_ir.bytecode.verification import is_pointer
 from tokenplan.tile_ir.model import TARGET, Order
+from tokenplan.tile_ir.strides import (
+    CONVERSIONS,
+    Parameter,
+    Size,
+    are_different,
+    of_type,
+    parameters,
+)
 from tokenplan.tile_ir.token_tracing import ACCESSES, traced
 
 MOST_TRIPS = 2**20
@@ -45,7 +53,7 @@ class FunctionModel:
 
 def function_model(function: Function) -> FunctionModel:
     """The kernel of a verified function; BytecodeError names what is not supported in it."""
-    reader = _Reader()
+    reader = _Reader(parameters(function))
     for n, parameter in enumerate(function.body.arguments):
         if is_pointer(parameter.type):
             reader.owners[parameter] = frozenset({f"p{n}"})
@@ -66,6 +74,16 @@ def function_model(function: Function) -> FunctionModel:
 
 
 @dataclass(frozen=True, slots=True)
+class _Tensor:
+    """What decides where the elements of a tensor view are."""
+
+    base: object
+    element: Type
+    shape: tuple[Size, ...]
+    strides: tuple[Size, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Elements:
     """An access by elements: first index and extent per dimension."""
 
@@ -75,6 +93,7 @@ class _Elements:
 
 @dataclass
 class _Reader:
+    parameters: Mapping[Value, Parameter]
     owners: dict[Value, frozenset[str]] = field(default_factory=dict)
     """By pointer or view, the parameters that it may point into; absent: not known."""
     tensors: dict[Value, object] = field(default_factory=dict)
@@ -122,8 +141,8 @@ class _Reader:
         trips = MOST_TRIPS
         if low and step:
             self.integers[variable] = Affine.variable(name, step) + low
-            if high:
-                trips = max(0, -(-(high - low).bounds(self.ranges)[1] // step))
+            if end := high or self.limit(op.operand("upper")):
+                trips = max(0, -(-(end - low).bounds(self.ranges)[1] // step))
             else:
                 self.assumptions.add(f"loop {name} has at most 2^20 iterations")
         if not (low and high and step and (high - low).is_constant):
@@ -137,6 +156,13 @@ class _Reader:
         if op.attributes.get("unsigned") and not (self.is_natural(low) and self.is_natural(high)):
             low = None
         return low, high, max(0, step.constant) if step and step.is_constant else 0
+
+    def limit(self, value: Value) -> Affine | None:
+        """The greatest number of a parameter that the function limits, or that is too great."""
+        known = self.parameters.get(value)
+        if known is None or (known.high == of_type(value).high and known.low <= MOST_TRIPS):
+            return None
+        return Affine(known.high)
 
     def name(self, kind: str, value: Value) -> str:
         self.counts[kind] += 1
@@ -168,7 +194,7 @@ class _Reader:
             self.assumptions.add("a dimension of the grid has at most 2^20 blocks")
         elif op.name in ("addi", "subi", "muli"):
             self.arithmetic(op)
-        elif op.name in ("assume", "exti", "trunci") and _is_integer(op.results[0].type):
+        elif op.name in CONVERSIONS and _is_integer(op.results[0].type):
             self.converted(op)
         else:
             self.forward(op)
@@ -212,11 +238,24 @@ class _Reader:
         if op.name == "make_tensor_view":
             base, kind = self.tensors.get(op.operand("base")), result.type
             numbers = (*op.operands["shape"], *op.operands["strides"])
-            is_known = base is not None and self.constant.issuperset(numbers)
-            return (base, kind, numbers) if is_known else None
+            if base is None or not self.constant.issuperset(numbers):
+                return None
+            shape, strides = (self.sizes(kind[n], op.operands[n]) for n in ("shape", "strides"))
+            return _Tensor(base, kind["element"], shape, strides)
         if op.name == "assume" or is_view(result.type):
             return self.tensors.get(next(op.inputs))
         return result if self.constant.issuperset(op.inputs) else None
+
+    def sizes(self, static: Sequence[int], operands: Sequence[Value]) -> tuple[Size, ...]:
+        """All extents or strides; operands as constants or parameters, if they are."""
+        given = iter(operands)
+        return tuple(self.size(next(given)) if n == DYNAMIC else n for n in static)
+
+    def size(self, value: Value) -> Size:
+        number = self.exact(value)
+        if number is not None and number.is_constant:
+            return number.constant
+        return self.parameters.get(value, value)
 
     def access(self, op: Operation, loops: tuple[str, ...]) -> Op:
         kind = op.name.partition("_")[0]
@@ -226,7 +265,7 @@ class _Reader:
             raise BytecodeError(f"{name} is not an access to parameters", got=_at(op))
         tensor = self.tensors.get(target)
         found = self.tile(op, target) if tensor and len(owners) == 1 else None
-        if found and not self.is_injective(target.type["tensor_view"], found, *owners):
+        if isinstance(tensor, _Tensor) and found and not self.is_injective(tensor, found, *owners):
             tensor = found = None
         self.elements[name] = found
         for owner in owners:
@@ -250,11 +289,11 @@ class _Reader:
         firsts = tuple(start * steps[at] for start, at in zip(known, order, strict=True))
         return _Elements(firsts, tuple(tile[at] for at in order))
 
-    def is_injective(self, tensor: Type, found: _Elements, owner: str) -> bool:
+    def is_injective(self, tensor: _Tensor, found: _Elements, owner: str) -> bool:
         """Whether elements are different bytes, as far as the bytecode can say."""
         ends = [first.bounds(self.ranges)[0] + extent
                 for first, extent in zip(found.first, found.extents, strict=True)]  # fmt: skip
-        is_known = _is_injective(tensor, ends)
+        is_known = are_different(tensor.shape, tensor.strides, ends)
         if is_known is None:
             self.assumptions.add(f"different elements of {owner} are different bytes")
         return is_known is not False
@@ -303,25 +342,6 @@ def _is_address(value: Value) -> bool:
     """Whether it is pointers or a view."""
     kind = value.type
     return is_pointer(kind) or is_view(kind) or kind.kind == "tensor_view"
-
-
-def _is_injective(kind: Type, ends: Sequence[int]) -> bool | None:
-    """Whether the strides give each element bytes of its own; None where the bytecode lacks them.
-
-    Sufficient: each stride exceeds what all smaller ones reach. A dynamic extent is 2 or more, and
-    contains the tile that ends at `ends`.
-    """
-    dims = [(stride, size, max(2, end) if size == DYNAMIC else size)
-            for stride, size, end in zip(kind["strides"], kind["shape"], ends, strict=True)
-            if size != 1]  # fmt: skip
-    static = sorted(dim for dim in dims if dim[0] != DYNAMIC)
-    reach = 0
-    for stride, _, least in static:
-        if stride <= reach:
-            return False
-        reach += max(0, least - 1) * stride
-    inner = [dim for dim in dims if dim not in static[-1:]]
-    return None if len(static) < len(dims) or any(DYNAMIC in dim for dim in inner) else True
 
 
 def _check_region(op: Operation) -> None:
