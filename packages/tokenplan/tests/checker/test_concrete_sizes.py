@@ -2,12 +2,13 @@
 
 import pytest
 from packages.tokenplan.tests.tile_ir import kernels
-from packages.tokenplan.tests.tile_ir.bytecode_cases import POINTER, function
+from packages.tokenplan.tests.tile_ir.bytecode_cases import POINTER, WEAK, function
 
 from tokenplan.checker import checked_at_sizes
+from tokenplan.cli import main
 from tokenplan.tile_ir import bytecode, bytecode_report, explain_bytecode
 from tokenplan.tile_ir.bytecode.building import I32
-from tokenplan.tile_ir.bytecode.types import DYNAMIC
+from tokenplan.tile_ir.bytecode.types import DYNAMIC, TOKEN, pointer, tile
 from tokenplan.tile_ir.orders import Orders, orders_of_kernel
 
 
@@ -16,13 +17,31 @@ def without_orders(*arguments):
     return Orders(found.kernel, found.graph, found.needed, ())
 
 
-def test_a_function_whose_new_tokens_lose_an_order_is_not_changed(monkeypatch):
-    data = kernels.bytes_of(kernels.recurrence())
+def test_a_function_whose_new_tokens_lose_an_order_is_not_changed(monkeypatch, tmp_path, capsys):
+    """Nor is one of its tokens called needless."""
+    data, new = kernels.bytes_of(kernels.recurrence()), tmp_path / "new.tileirbc"
+    (tmp_path / "k.tileirbc").write_bytes(data)
     monkeypatch.setattr(bytecode_report, "orders_of_kernel", without_orders)
-    text, new = explain_bytecode(data, check=checked_at_sizes)
 
-    assert bytecode.read(new) == bytecode.read(data)
-    assert "not rewritten: at concrete sizes the checker finds that store_view_tko" in text
+    assert explain_bytecode(data)[1] == data
+    assert main(["explain", str(tmp_path / "k.tileirbc")]) == 1
+    assert main(["explain", str(tmp_path / "k.tileirbc"), "--rewrite", str(new)]) == 1
+    shown = capsys.readouterr()
+    assert "not rewritten: at concrete sizes the checker finds that store (line" in shown.out
+    assert "not needed" not in shown.out and "to keep" not in shown.out
+    assert "is not written: the checker finds an order that recurrence would lose" in shown.err
+    assert not new.exists()
+
+
+def test_accesses_without_a_location_are_named_as_in_the_report(monkeypatch):
+    def build(body, p):
+        zero, view = [body.integer(0)] * 2, body.view(p, (64, 64), (64, 1), (4, 64))
+        value, token = body.load(view, zero)
+        body.store(view, zero, value, body.store(view, zero, value, token))
+
+    monkeypatch.setattr(bytecode_report, "orders_of_kernel", without_orders)
+    text, _ = explain_bytecode(function(build, POINTER))
+    assert "finds that load and store share byte 0 of parameter 0" in text
 
 
 def test_parameters_that_may_share_bytes_are_checked_so():
@@ -62,7 +81,7 @@ def test_a_dynamic_extent_contains_a_tile(monkeypatch):
         body.copied(body.view(p, (64, DYNAMIC), (2, 1), (4, 64), [n]), [zero, zero], [one, zero])
 
     monkeypatch.setattr(bytecode_report, "orders_of_kernel", without_orders)
-    text, _ = explain_bytecode(function(build, POINTER, I32), check=checked_at_sizes)
+    text, _ = explain_bytecode(function(build, POINTER, I32))
     assert "not rewritten" in text and "share byte" in text
 
 
@@ -76,7 +95,7 @@ def raised(body, p, is_index):
 @pytest.mark.parametrize("is_index", [False, True])
 def test_what_the_checker_cannot_calculate_matters_where_an_access_depends_on_it(is_index):
     data = function(lambda body, p: raised(body, p, is_index), POINTER)
-    text, _ = explain_bytecode(data, check=checked_at_sizes)
+    text, _ = explain_bytecode(data)
 
     reason = "not checked at concrete sizes: the index of load_view_tko depends on what is not"
     assert (reason in text) == is_index != ("checked at 4 concrete sizes" in text)
@@ -93,5 +112,25 @@ def test_a_persistent_loop_is_executed_for_a_grid_that_contains_the_block():
         body.add("for", (), {}, (region.block,), lower=block, upper=body.integer(16), step=blocks,
                  inits=[])  # fmt: skip
 
-    text, _ = explain_bytecode(function(build, POINTER), check=checked_at_sizes)
+    text, _ = explain_bytecode(function(build, POINTER))
     assert "checked at 4 concrete sizes: every order has a token" in text
+
+
+def test_what_the_checker_cannot_execute_is_rewritten_if_requested(tmp_path, capsys):
+    """A loop whose bound is loaded."""
+
+    def build(body, p):
+        zero, view = body.integer(0), body.view(p, (64, 64), (64, 1), (4, 64))
+        count = body.one("ptr_to_ptr", tile(pointer("i32")), source=p)
+        number, _ = body.add("load_ptr_tko", (I32, TOKEN), WEAK, source=count)
+        body.loop(number, lambda k: (body.load(view, [k, zero]), [])[1], [])
+
+    file, new = tmp_path / "k.tileirbc", tmp_path / "new.tileirbc"
+    file.write_bytes(function(build, POINTER))
+    command = ["explain", str(file), "--rewrite", str(new)]
+    assert main(command) == 1 and not new.exists()
+    shown = capsys.readouterr()
+    assert "not checked at concrete sizes: the " in shown.out
+    assert "the checker cannot execute kernel; --unchecked to rewrite it" in shown.err
+    assert main([*command, "--unchecked"]) == 0 and bytecode.read(new.read_bytes())
+    assert explain_bytecode(file.read_bytes())[1] == file.read_bytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tokenplan.checker import Execution, checked_at_sizes
+from tokenplan.checker import Execution
 from tokenplan.tile_ir import bytecode, explain_bytecode
 from tokenplan.tile_ir.bytecode import Block, Function, Module, Type
 from tokenplan.tile_ir.bytecode.building import I32, BodyBuilder
@@ -72,6 +72,6 @@ def lost(data, scalars=(), num_bytes=(2**30,), block=(0, 0, 0)):
 
 def explained(data, scalars=(), num_bytes=(2**30,), **options):
     """The report; the checker finds each order in the file, and in the file that is written."""
-    text, new = explain_bytecode(data, check=checked_at_sizes, **options)
+    text, new = explain_bytecode(data, **options)
     assert lost(data, scalars, num_bytes) == lost(new, scalars, num_bytes) == []
     return text

@@ -26,7 +26,7 @@ class TileAccess:
     """Accesses that are complete when it starts, as bits."""
 
     def __str__(self) -> str:
-        return f"{self.name} (line {self.line})"
+        return f"{self.name} (line {self.line})" if self.line else self.name
 
     @property
     def needs_order(self) -> bool:

@@ -8,6 +8,7 @@ are NumPy arrays, pointers byte addresses, tokens sets of accesses (as bits) tha
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -51,6 +52,8 @@ class Execution:
     dtypes: Mapping[str, Any] = field(default_factory=dict)
     """Dtypes of element types that NumPy lacks: `{"bf16": array.dtype}`."""
     values: dict[Any, Any] = field(default_factory=dict)
+    names: dict[Any, str] = field(default_factory=dict)
+    """By the token of an access: load, store, store.2 …, in program order."""
     accesses: list[TileAccess] = field(default_factory=list)
     steps: int = 0
     most_steps: int = 200_000
@@ -59,6 +62,7 @@ class Execution:
     def run(self, function: Any, scalars: Sequence[int] = ()) -> Execution:
         """Executes the body; parameters that are pointers are the arrays, others the scalars."""
         numbers, n = iter(scalars), 0
+        self._name(function)
         for parameter in function.body.arguments:
             if parameter.type["element"].kind == "ptr":
                 self.values[parameter] = np.int64(n * SPACING)
@@ -70,6 +74,14 @@ class Execution:
         with np.errstate(all="ignore"):
             self._block(function.body)
         return self
+
+    def _name(self, function: Any) -> None:
+        counts: Counter[str] = Counter()
+        for op in function.body.walk():
+            if op.name.endswith("_tko"):
+                kind = op.name.partition("_")[0]
+                counts[kind] += 1
+                self.names[op.results[-1]] = kind + f".{counts[kind]}" * (counts[kind] > 1)
 
     def _block(self, block: Any) -> list[Any]:
         """The operands of the operation that ends the block."""
@@ -127,7 +139,9 @@ class Execution:
         writes = not op.name.startswith("load")
         before = self.value(op, "token") or 0
         line = op.place.line if op.place else 0
-        found = TileAccess(op.name, line, writes, op.attributes["order"], runs, before)
+        found = TileAccess(
+            self.names[op.results[-1]], line, writes, op.attributes["order"], runs, before
+        )
         owner, end = found.bounds[0] // SPACING, found.bounds[1]
         if not 0 <= owner < len(self.arrays) or end - owner * SPACING > self.arrays[owner].nbytes:
             raise ExecutionError(f"{found} leaves parameter {owner}")

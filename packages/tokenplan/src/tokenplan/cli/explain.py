@@ -25,14 +25,13 @@ from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
 from tokenplan import neuroncore
 from tokenplan.analysis import analyse
-from tokenplan.checker import checked_at_sizes
 from tokenplan.cli.kernels import UsageError, Wanted
 from tokenplan.graph.token_graph import Claim, Join, Parallel, Pipeline, TokenGraph
 from tokenplan.neuroncore import AsyncPlan
 from tokenplan.report import dot, explained, orders, plan_file
 from tokenplan.rules import BUDGET
-from tokenplan.tile_ir import TileKernel, explain_bytecode, is_bytecode, orders_of
-from tokenplan.tile_ir.bytecode_report import listed
+from tokenplan.tile_ir import TileKernel, is_bytecode, orders_of
+from tokenplan.tile_ir.bytecode_report import Report, listed, reported
 from tokenplan.tile_ir.verdicts import ARCHITECTURES
 
 
@@ -109,6 +108,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_report(parser)
     add("--rewrite", type=Path, metavar="FILE",
         help="Tile IR bytecode: write it with the tokens that it needs")  # fmt: skip
+    add("--unchecked", action="store_true",
+        help="Tile IR bytecode: --rewrite also what the checker cannot execute")  # fmt: skip
     add("--compile", default="", choices=ARCHITECTURES, metavar="ARCH",
         help="Tile IR bytecode: count the barriers of both for sm_90 or another one, and "
         "list the compiler's remarks on each access")  # fmt: skip
@@ -168,20 +169,34 @@ def _bytecode(given: argparse.Namespace) -> int:
         data = Path(given.kernel).read_bytes()
     except OSError as wrong:
         raise UsageError(f"cannot read {given.kernel}: {wrong.strerror}") from None
-    text, new = explain_bytecode(
-        data, given.may_alias, given.budget, given.compile, checked_at_sizes, given.distinct
-    )
-    if given.rewrite is not None:
-        with naming_output("--rewrite", given.rewrite):
-            write_whole(given.rewrite, lambda aside: aside.write_bytes(new))
-    _write(given, text)
+    found = reported(
+        data, given.may_alias, given.budget, given.compile, distinct=given.distinct,
+        unchecked=given.unchecked,
+    )  # fmt: skip
+    _write(given, found.text)
+    if given.rewrite is None or (reason := _reason(found)):
+        if given.rewrite is not None:
+            sys.stderr.write(f"tokenplan: {given.rewrite} is not written: {reason}\n")
+        return int(bool(given.rewrite or found.contradicted))
+    with naming_output("--rewrite", given.rewrite):
+        write_whole(given.rewrite, lambda aside: aside.write_bytes(found.data))
     return 0
+
+
+def _reason(found: Report) -> str:
+    """The reason not to rewrite the file, or nothing."""
+    if found.contradicted:
+        return f"the checker finds an order that {found.contradicted[0]} would lose"
+    if found.unchecked:
+        name = found.unchecked[0]
+        return f"the checker cannot execute {name}; --unchecked to rewrite it without a check"
+    return ""
 
 
 _OF_PROGRAMS = {"spec": [], "nki": DEFAULT_VERSION, "target": "trn2", "verbose": False,
                 "claim": [], "join": [], "schedule": False, "report": None,
                 "output_format": "text"}  # fmt: skip
-_OF_BYTECODE = {"rewrite": None, "compile": "", "distinct": []}
+_OF_BYTECODE = {"rewrite": None, "compile": "", "distinct": [], "unchecked": False}
 """Options of one kind of kernel alone, with their defaults."""
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, count, product
 from pathlib import Path
-from typing import Protocol
 
 from neuroncore.errors import LaunchError, Place
+from tokenplan.checker import checked_at_sizes
+from tokenplan.checker.concrete_sizes import Checked
 from tokenplan.graph.token_graph import REMOVED
 from tokenplan.kernel.model import Mode, Op
 from tokenplan.rules import BUDGET, says
@@ -35,34 +36,47 @@ def is_bytecode(path: Path) -> bool:
         return False
 
 
-class Checked(Protocol):
-    """The result of a check of a function."""
-
-    @property
-    def lost(self) -> str:
-        """An order that no token has, or nothing."""
-
-    @property
-    def text(self) -> str:
-        """For the report."""
-
-
 Check = Callable[[Function, Sequence[tuple[str, str]]], Checked]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The report on a file, and the file with the tokens that it needs."""
+
+    text: str
+    data: bytes
+    """The bytes that were read, where there are reasons not to rewrite them."""
+    contradicted: tuple[str, ...] = ()
+    """Functions of which the checker finds that an order that they need would be lost."""
+    unchecked: tuple[str, ...] = ()
+    """Functions that the checker cannot execute, where these are not to be rewritten."""
 
 
 def explain(
     data: bytes, may_alias: Sequence[tuple[str, str]] = (), budget: int = BUDGET, target: str = "",
-    check: Check | None = None, distinct: Sequence[tuple[str, str]] = (),
+    check: Check = checked_at_sizes, distinct: Sequence[tuple[str, str]] = (),
+    unchecked: bool = False,
 ) -> tuple[str, bytes]:  # fmt: skip
+    """The text and the data of `reported`."""
+    found = reported(data, may_alias, budget, target, check, distinct, unchecked)
+    return found.text, found.data
+
+
+def reported(
+    data: bytes, may_alias: Sequence[tuple[str, str]] = (), budget: int = BUDGET, target: str = "",
+    check: Check = checked_at_sizes, distinct: Sequence[tuple[str, str]] = (),
+    unchecked: bool = False,
+) -> Report:  # fmt: skip
     """The report on a file, and the file with the tokens that it needs.
 
     may_alias: pairs of parameters (p0, p5 …) that may share bytes, beside the pairs that the tokens
     of the file order. distinct: pairs of these that share none. target: compile both for it,
     count barriers and list the compiler's remarks, where the compiler is installed. check: of each
-    function with its new tokens, such as `tokenplan.checker.checked_at_sizes`; one that loses an
-    order is not changed.
+    function with its new tokens; a file in which one loses an order is not rewritten. unchecked:
+    rewrite a file with functions that the checker cannot execute, too.
     """
     module, lines, functions, ids = bytecode.read(data), [], [], []
+    contradicted, not_executed = [], []
     for function in module.functions:
         verify(function)
         found = function_model(function)
@@ -70,17 +84,24 @@ def explain(
         own = _ordered_parameters(found, distinct)
         pairs = (*may_alias, *own)
         orders = orders_of_kernel(found.kernel, found.grid, pairs, budget, found.may_be_empty)
-        new = rewritten(found, orders.kept)
-        checked = check(new, pairs) if check else None
-        functions.append(function if checked and checked.lost else new)
-        lines += [*_function(found, orders), *(f"its tokens order {a} and {b}, which may share "
-                  f"bytes; --distinct {a},{b} if they do not" for a, b in own)]  # fmt: skip
-        lines += [*([checked.text] if checked else []), ""]
+        functions.append(rewritten(found, orders.kept))
+        checked = check(functions[-1], pairs)
+        if checked.lost:
+            contradicted.append(function.name)
+        elif not (checked.executed or unchecked):
+            not_executed.append(function.name)
+        lines += [*_function(found, None if checked.lost else orders), *(f"its tokens order {a} "
+                  f"and {b}, which may share bytes; --distinct {a},{b} if they do not"
+                  for a, b in own), checked.text, ""]  # fmt: skip
         ids += [op.id for op in found.kernel.ops()]
     changed = replace(module, functions=tuple(functions))
-    if target:
-        lines += _compared(data, changed, target, ids)
-    return "\n".join(lines).rstrip() + "\n", bytecode.write(changed)
+    if contradicted or not_executed:
+        new = data
+    else:
+        new = bytecode.write(changed)
+        lines += _compared(data, changed, target, ids) if target else ()
+    text = "\n".join(lines).rstrip() + "\n"
+    return Report(text, new, tuple(contradicted), tuple(not_executed))
 
 
 def _check_distinct(
@@ -131,14 +152,22 @@ def _of_two(source: Op, sink: Op) -> Iterator[frozenset[str]]:
         yield from map(frozenset, product(one, other))
 
 
-def _function(found: FunctionModel, orders: Orders) -> Iterator[str]:
+def _function(found: FunctionModel, orders: Orders | None) -> Iterator[str]:
+    """Its accesses and tokens; without orders that the checker confirms, nothing of these."""
     yield f"kernel {found.function.name}"
-    for op in orders.kernel.ops():
+    for op in found.kernel.ops():
         where = f"  # {op.place.file}:{op.place.line}" if op.place else ""
         verb = "reads" if op.accesses[0].mode is Mode.read else "writes"
         yield f"  {op.id} {verb} {' or '.join(access.buffer for access in op.accesses)}{where}"
-    yield from listed("orders to keep", orders.kept)
+    if orders is not None:
+        yield from listed("orders to keep", orders.kept)
     yield from listed("tokens that it has", found.tokens)
+    if orders is not None:
+        yield from _removed(found, orders)
+
+
+def _removed(found: FunctionModel, orders: Orders) -> Iterator[str]:
+    """The tokens that are not needed, why, and what that rests on."""
     needless = [order for order in found.tokens if not _is_needed(order, orders.needed)]
     yield f"{len(needless)} of its tokens are not needed"
     for order in needless:
