@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
@@ -32,6 +33,12 @@ class TileAccess:
     def needs_order(self) -> bool:
         """Also after or before a load of the same bytes."""
         return self.writes or self.order != "weak"
+
+    @property
+    def owners(self) -> set[int]:
+        """The parameters that it accesses."""
+        return {int(self.runs[0, 0] // SPACING)} if len(self.runs) == 1 else {
+            *np.unique(self.runs[:, 0] // SPACING).tolist()}  # fmt: skip
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -63,11 +70,13 @@ def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) 
         return "are ordered by acquire or release"
     if not (before.needs_order or after.needs_order) or not len(before.runs) or not len(after.runs):
         return None
-    one, other = before.bounds[0] // SPACING, after.bounds[0] // SPACING
-    if frozenset((one, other)) in shared:
-        return f"access parameters {one} and {other}, which may share bytes"
+    for one, other in product(before.owners, after.owners) if shared else ():
+        if frozenset((one, other)) in shared:
+            return f"access parameters {one} and {other}, which may share bytes"
     byte = _shared_byte(before.runs, after.runs)
-    return None if byte is None else f"share byte {byte % SPACING} of parameter {one}"
+    if byte is None:
+        return None
+    return f"share byte {byte % SPACING} of parameter {byte // SPACING}"
 
 
 def _shared_byte(a: np.ndarray, b: np.ndarray) -> int | None:

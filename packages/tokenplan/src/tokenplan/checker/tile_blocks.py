@@ -7,25 +7,34 @@ are NumPy arrays, pointers byte addresses, tokens sets of accesses (as bits) tha
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from tokenplan.checker.memory import grid, make_tensor, make_view, runs_of_elements, runs_of_tile
 from tokenplan.checker.tile_accesses import SPACING, TileAccess, lost_orders
+from tokenplan.checker.tile_arithmetic import ARITHMETIC, Calculation, bits_of, dtype_of
 
 _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
            "f16": np.float16, "f32": np.float32, "tf32": np.float32, "f64": np.float64,
            "ptr": np.int64}  # fmt: skip
 _PADDING = {None: 0, "zero": 0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf,
             "neg_inf": -np.inf}  # fmt: skip
-_UNKNOWN = object()
-"""A value that is not calculated."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """A value that is not calculated; `owners`: the parameters that pointers in it point into."""
+
+    owners: frozenset[int] = frozenset()
+
+
+_UNKNOWN = _Unknown()
+_PLACES = ("view", "source", "pointers")
+"""The operand of an access that is a view or pointers."""
 _DATA: Mapping[str, frozenset[str]] = {
     "load_view_tko": frozenset(), "load_ptr_tko": frozenset({"padding"}), "if": frozenset(),
     "store_view_tko": frozenset({"tile"}), "store_ptr_tko": frozenset({"value"}),
@@ -95,28 +104,45 @@ class Execution:
         return []
 
     def _results(self, op: Any) -> Sequence[Any]:
-        known = _OPERATIONS.get(op.name)
-        if known is None and not (self.footprints_only and _is_calculation(op)):
+        if self.footprints_only:
+            missing = self._missing(op)
+            if missing or _is_fraction(op) or op.name not in _OPERATIONS:
+                return self._unknown(op, min(missing, default="result"))
+        if op.name not in _OPERATIONS:
             raise ExecutionError(f"{op.name} is not supported by the checker")
-        if known is None or (self.footprints_only and self._is_unknown(op)):
-            return [_UNKNOWN] * len(op.results)
         try:
-            return known(self, op)
+            return _OPERATIONS[op.name](self, op)
         except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as wrong:
             raise ExecutionError(f"{op.name}: {wrong}") from None
 
-    def _is_unknown(self, op: Any) -> bool:
-        """Whether the results are not calculated; ExecutionError where an effect depends on what
-        is not."""
-        missing = {name for name, values in op.operands.items() for value in values
-                   if self.values[value] is _UNKNOWN}  # fmt: skip
-        may_miss = _DATA.get(op.name)
-        if may_miss is None:
-            return bool(missing) or _is_fraction(op)
-        if not missing <= may_miss:
-            name = min(missing - may_miss)
-            raise ExecutionError(f"the {name} of {op.name} depends on what is not calculated")
-        return False
+    def _missing(self, op: Any) -> set[str]:
+        """The operands that are not calculated, without those that need not be."""
+        found = {name for name, values in op.operands.items() for value in values
+                 if isinstance(self.values[value], _Unknown)}  # fmt: skip
+        return found - _DATA.get(op.name, frozenset())
+
+    def _unknown(self, op: Any, missing: str) -> list[Any]:
+        """Results that are not calculated. What an access may access is all of its parameters; a
+        token is that of any branch, and represents no access where it may be any."""
+        if op.name.endswith("_tko"):
+            return self._anywhere(op, missing)
+        if any(inner.name.endswith("_tko") for region in op.regions for inner in region.walk()):
+            raise ExecutionError(f"the {missing} of {op.name} depends on what is not calculated")
+        if op.name == "if":
+            one, other = map(self._block, op.regions)
+            return [a & b if _is_token(value) else _Unknown(_owners(value, a) | _owners(value, b))
+                    for value, a, b in zip(op.results, one, other, strict=True)]  # fmt: skip
+        inputs = [value for values in op.operands.values() for value in values]
+        found = _Unknown(frozenset().union(*(_owners(v, self.values[v]) for v in inputs)))
+        return [0 if _is_token(value) else found for value in op.results]
+
+    def _anywhere(self, op: Any, missing: str) -> list[Any]:
+        places = [value for place in _PLACES for value in op.operands.get(place, ())]
+        owners = frozenset().union(*(_owners(value, self.values[value]) for value in places))
+        if not owners or not owners <= {*range(len(self.arrays))}:
+            raise ExecutionError(f"the {missing} of {op.name} depends on what is not calculated")
+        runs = [(n * SPACING, n * SPACING + self.arrays[n].nbytes) for n in sorted(owners)]
+        return [*[_UNKNOWN] * (len(op.results) - 1), self.transfer(op, np.asarray(runs))]
 
     def dtype(self, element: Any) -> Any:
         found = _DTYPES.get(element.kind) or self.dtypes.get(element.kind)
@@ -142,9 +168,10 @@ class Execution:
         found = TileAccess(
             self.names[op.results[-1]], line, writes, op.attributes["order"], runs, before
         )
-        owner, end = found.bounds[0] // SPACING, found.bounds[1]
-        if not 0 <= owner < len(self.arrays) or end - owner * SPACING > self.arrays[owner].nbytes:
-            raise ExecutionError(f"{found} leaves parameter {owner}")
+        for owner in found.owners:
+            in_it = runs[runs[:, 0] // SPACING == owner] - owner * SPACING
+            if not 0 <= owner < len(self.arrays) or in_it[-1, 1] > self.arrays[owner].nbytes:
+                raise ExecutionError(f"{found} leaves parameter {owner}")
         self.accesses.append(found)
         return before | 1 << len(self.accesses) - 1
 
@@ -169,11 +196,19 @@ class Execution:
         return lost_orders(self.accesses, may_alias)
 
 
-def _is_calculation(op: Any) -> bool:
-    """Whether it has results and neither tokens nor accesses."""
-    inside = (inner.name for region in op.regions for inner in region.walk())
-    kinds = {value.type.kind for value in op.results}
-    return kinds == {"tile"} and not any(name.endswith("_tko") for name in inside)
+def _is_token(value: Any) -> bool:
+    return value.type.kind == "token"
+
+
+def _owners(value: Any, found: Any) -> frozenset[int]:
+    """The parameters that pointers or a view point into; none for other values."""
+    if isinstance(found, _Unknown):
+        return found.owners
+    if value.type.kind == "tile":
+        base = found if value.type["element"].kind == "ptr" else []
+    else:
+        base = getattr(getattr(found, "tensor", found), "base", [])
+    return frozenset((np.unique(base) // SPACING).astype(int).tolist())
 
 
 def _is_fraction(op: Any) -> bool:
@@ -215,7 +250,7 @@ def _load_pointers(run: Execution, op: Any) -> list[Any]:
         return [_UNKNOWN, done]
     fill = run.value(op, "padding")
     fill = 0 if fill is None else fill.flat[0]
-    return [run.read(addresses, inside, fill, _dtype(run, op)), done]
+    return [run.read(addresses, inside, fill, dtype_of(run, op)), done]
 
 
 def _store_pointers(run: Execution, op: Any) -> list[Any]:
@@ -276,7 +311,7 @@ def _offset(run: Execution, op: Any) -> list[Any]:
 
 def _for(run: Execution, op: Any) -> list[Any]:
     (body,), carried = op.regions, run.all(op, "inits")
-    bounds = (int(run.value(op, name)) for name in ("lower", "upper", "step"))
+    bounds = (int(bits_of(run, op, name)) for name in ("lower", "upper", "step"))
     for at in range(*bounds):
         variable, *inside = body.arguments
         run.values[variable] = np.asarray(at, run.dtype(variable.type["element"]))
@@ -322,91 +357,15 @@ def _join(run: Execution, op: Any) -> list[Any]:
     return [total]
 
 
-# -- arithmetic ------------------------------------------------------------------------------------
-
-_Calculation = Callable[["Execution", Any], list[Any]]
-
-
-def _dtype(run: Execution, op: Any) -> Any:
-    return run.dtype(op.results[0].type["element"])
-
-
-def _lanes(calculate: Callable[..., Any], *names: str) -> _Calculation:
-    def execute(run: Execution, op: Any) -> list[Any]:
-        found = calculate(*(run.value(op, name) for name in names))
-        return [np.asarray(found).astype(_dtype(run, op))]
-
-    return execute
-
-
-def _shaped(calculate: Callable[[np.ndarray, tuple[int, ...]], Any]) -> _Calculation:
-    def execute(run: Execution, op: Any) -> list[Any]:
-        return [calculate(np.asarray(run.value(op, "source")), op.results[0].type["shape"])]
-
-    return execute
-
-
-def _constant(run: Execution, op: Any) -> list[Any]:
-    kind = op.results[0].type
-    shape, data = kind["shape"], np.frombuffer(op.attributes["value"], np.uint8)
-    if kind["element"].kind == "i1":
-        return [np.full(shape, bool(data[0]))]
-    found = data.view(_dtype(run, op))
-    return [np.full(shape, found[0]) if found.size != prod(shape) else found.reshape(shape)]
-
-
-def _mma(run: Execution, op: Any) -> list[Any]:
-    a, b, acc = (np.asarray(run.value(op, n)).astype(np.float32) for n in ("lhs", "rhs", "acc"))
-    return [(a @ b + acc).astype(_dtype(run, op))]
-
-
-def _compare(run: Execution, op: Any) -> list[Any]:
-    compare = getattr(operator, op.attributes["comparison"])
-    return [np.asarray(compare(run.value(op, "lhs"), run.value(op, "rhs")))]
-
-
-def _divide(run: Execution, op: Any) -> list[Any]:
-    lhs, rhs = run.value(op, "lhs"), run.value(op, "rhs")
-    found = {"negative_inf": lhs // rhs, "positive_inf": -(-lhs // rhs)}.get(
-        op.attributes["rounding"], np.trunc(np.true_divide(lhs, rhs)))  # fmt: skip
-    return [np.asarray(found).astype(_dtype(run, op))]
-
-
-def _iota(run: Execution, op: Any) -> list[Any]:
-    return [np.arange(prod(op.results[0].type["shape"]), dtype=_dtype(run, op))]
-
-
-_TWO: Mapping[str, Callable[..., Any]] = {
-    "addi": np.add, "subi": np.subtract, "muli": np.multiply, "andi": np.bitwise_and,
-    "ori": np.bitwise_or, "xori": np.bitwise_xor, "shli": np.left_shift, "shri": np.right_shift,
-    "mini": np.minimum, "maxi": np.maximum, "remi": np.fmod, "addf": np.add, "subf": np.subtract,
-    "mulf": np.multiply, "divf": np.divide, "maxf": np.fmax, "minf": np.fmin,
-}  # fmt: skip
-_ONE: Mapping[str, Callable[..., Any]] = {
-    "exp": np.exp, "exp2": np.exp2, "sqrt": np.sqrt, "negf": np.negative, "absf": np.abs,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "ftof": np.asarray, "itof": np.asarray, "exti": np.asarray,
-    "trunci": np.asarray, "ftoi": np.trunc, "negi": np.negative, "log": np.log, "log2": np.log2,
-    "tanh": np.tanh,
-}  # fmt: skip
-_ARITHMETIC: dict[str, _Calculation] = {
-    **{name: _lanes(calculate, "lhs", "rhs") for name, calculate in _TWO.items()},
-    **{name: _lanes(calculate, "source") for name, calculate in _ONE.items()},
-    "select": _lanes(np.where, "condition", "if_true", "if_false"),
-    "fma": _lanes(lambda a, b, c: a * b + c, "lhs", "rhs", "acc"),
-    "reshape": _shaped(np.reshape), "broadcast": _shaped(np.broadcast_to),
-    "permute": lambda run, op: [run.value(op, "source").transpose(op.attributes["permutation"])],
-    "assume": lambda run, op: [run.value(op, "value")],
-    "constant": _constant, "iota": _iota, "mmaf": _mma, "cmpi": _compare, "cmpf": _compare,
-    "divi": _divide,
-}  # fmt: skip
-_OPERATIONS: dict[str, Callable[[Execution, Any], list[Any]]] = _ARITHMETIC | {
-    "make_tensor_view": make_tensor, "make_partition_view": make_view,
+_OPERATIONS: Mapping[str, Calculation] = ARITHMETIC | {
+    "make_tensor_view": make_tensor,
+    "make_partition_view": make_view,
     "make_strided_view": make_view, "make_gather_scatter_view": make_view,
     "load_view_tko": _load_view, "store_view_tko": _store_view, "load_ptr_tko": _load_pointers,
     "store_ptr_tko": _store_pointers, "atomic_rmw_tko": _update, "atomic_cas_tko": _update,
     "offset": _offset, "for": _for, "if": _if, "reduce": _reduce,
     "make_token": lambda run, op: [0], "join_tokens": _join, "get_tensor_shape": _tensor_shape,
     "get_index_space_shape": _index_space,
-    "get_tile_block_id": lambda run, op: [np.int32(n) for n in run.block],
     "get_num_tile_blocks": lambda run, op: [np.int32(n + 2) for n in run.block],
+    "get_tile_block_id": lambda run, op: [np.int32(n) for n in run.block],
 }  # fmt: skip
