@@ -70,9 +70,9 @@ def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) 
         return "are ordered by acquire or release"
     if not (before.needs_order or after.needs_order) or not len(before.runs) or not len(after.runs):
         return None
-    for one, other in product(before.owners, after.owners) if shared else ():
-        if frozenset((one, other)) in shared:
-            return f"access parameters {one} and {other}, which may share bytes"
+    pairs = product(before.owners, after.owners) if shared else ()
+    for one, other in filter(lambda pair: frozenset(pair) in shared, pairs):
+        return f"access parameters {one} and {other}, which may share bytes"
     byte = _shared_byte(before.runs, after.runs)
     if byte is None:
         return None

@@ -126,15 +126,18 @@ class Execution:
         token is that of any branch, and represents no access where it may be any."""
         if op.name.endswith("_tko"):
             return self._anywhere(op, missing)
-        if any(inner.name.endswith("_tko") for region in op.regions for inner in region.walk()):
+        if _has_accesses(op):
             raise ExecutionError(f"the {missing} of {op.name} depends on what is not calculated")
         if op.name == "if":
-            one, other = map(self._block, op.regions)
-            return [a & b if _is_token(value) else _Unknown(_owners(value, a) | _owners(value, b))
-                    for value, a, b in zip(op.results, one, other, strict=True)]  # fmt: skip
+            return self._either(op)
         inputs = [value for values in op.operands.values() for value in values]
         found = _Unknown(frozenset().union(*(_owners(v, self.values[v]) for v in inputs)))
         return [0 if _is_token(value) else found for value in op.results]
+
+    def _either(self, op: Any) -> list[Any]:
+        one, other = map(self._block, op.regions)
+        return [a & b if _is_token(value) else _Unknown(_owners(value, a) | _owners(value, b))
+                for value, a, b in zip(op.results, one, other, strict=True)]  # fmt: skip
 
     def _anywhere(self, op: Any, missing: str) -> list[Any]:
         places = [value for place in _PLACES for value in op.operands.get(place, ())]
@@ -194,6 +197,10 @@ class Execution:
     def lost(self, may_alias: Sequence[tuple[int, int]] = ()) -> Iterator[str]:
         """Every two accesses whose order matters and that no token orders."""
         return lost_orders(self.accesses, may_alias)
+
+
+def _has_accesses(op: Any) -> bool:
+    return any(inner.name.endswith("_tko") for region in op.regions for inner in region.walk())
 
 
 def _is_token(value: Any) -> bool:

@@ -88,20 +88,23 @@ def reported(
         checked = check(functions[-1], pairs)
         if checked.lost:
             contradicted.append(function.name)
-        elif not (checked.executed or unchecked):
+        elif not checked.executed:
             not_executed.append(function.name)
-        lines += [*_function(found, None if checked.lost else orders), *(f"its tokens order {a} "
+        lines += [*_function(found, orders, bool(checked.lost)), *(f"its tokens order {a} "
                   f"and {b}, which may share bytes; --distinct {a},{b} if they do not"
                   for a, b in own), checked.text, ""]  # fmt: skip
         ids += [op.id for op in found.kernel.ops()]
     changed = replace(module, functions=tuple(functions))
+    not_executed = [] if unchecked else not_executed
     if contradicted or not_executed:
-        new = data
-    else:
-        new = bytecode.write(changed)
-        lines += _compared(data, changed, target, ids) if target else ()
-    text = "\n".join(lines).rstrip() + "\n"
-    return Report(text, new, tuple(contradicted), tuple(not_executed))
+        return Report(_text(lines), data, tuple(contradicted), tuple(not_executed))
+    if target:
+        lines += _compared(data, changed, target, ids)
+    return Report(_text(lines), bytecode.write(changed))
+
+
+def _text(lines: Sequence[str]) -> str:
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _check_distinct(
@@ -152,17 +155,17 @@ def _of_two(source: Op, sink: Op) -> Iterator[frozenset[str]]:
         yield from map(frozenset, product(one, other))
 
 
-def _function(found: FunctionModel, orders: Orders | None) -> Iterator[str]:
+def _function(found: FunctionModel, orders: Orders, is_contradicted: bool) -> Iterator[str]:
     """Its accesses and tokens; without orders that the checker confirms, nothing of these."""
     yield f"kernel {found.function.name}"
     for op in found.kernel.ops():
         where = f"  # {op.place.file}:{op.place.line}" if op.place else ""
         verb = "reads" if op.accesses[0].mode is Mode.read else "writes"
         yield f"  {op.id} {verb} {' or '.join(access.buffer for access in op.accesses)}{where}"
-    if orders is not None:
+    if not is_contradicted:
         yield from listed("orders to keep", orders.kept)
     yield from listed("tokens that it has", found.tokens)
-    if orders is not None:
+    if not is_contradicted:
         yield from _removed(found, orders)
 
 

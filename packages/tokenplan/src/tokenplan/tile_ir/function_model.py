@@ -265,7 +265,7 @@ class _Reader:
             raise BytecodeError(f"{name} is not an access to parameters", got=_at(op))
         tensor = self.tensors.get(target)
         found = self.tile(op, target) if tensor and len(owners) == 1 else None
-        if isinstance(tensor, _Tensor) and found and not self.is_injective(tensor, found, *owners):
+        if found and not self.is_injective(tensor, found, *owners):
             tensor = found = None
         self.elements[name] = found
         for owner in owners:
@@ -289,8 +289,9 @@ class _Reader:
         firsts = tuple(start * steps[at] for start, at in zip(known, order, strict=True))
         return _Elements(firsts, tuple(tile[at] for at in order))
 
-    def is_injective(self, tensor: _Tensor, found: _Elements, owner: str) -> bool:
+    def is_injective(self, tensor: object, found: _Elements, owner: str) -> bool:
         """Whether elements are different bytes, as far as the bytecode can say."""
+        assert isinstance(tensor, _Tensor)  # of a view
         ends = [first.bounds(self.ranges)[0] + extent
                 for first, extent in zip(found.first, found.extents, strict=True)]  # fmt: skip
         is_known = are_different(tensor.shape, tensor.strides, ends)
