@@ -1,7 +1,7 @@
 """The independent checker of plan files: nothing but the file, plain loops and NumPy."""
 
 from tokenplan.checker.command import add_options, main, run
-from tokenplan.checker.concrete_sizes import checked_at_sizes
+from tokenplan.checker.concrete_sizes import Checked, checked_at_sizes
 from tokenplan.checker.errors import PlanFileError, TooBigError
 from tokenplan.checker.findings import Finding
 from tokenplan.checker.plan_check import CheckOptions, Report, check_plan
@@ -11,6 +11,7 @@ from tokenplan.checker.tile_blocks import Execution, ExecutionError
 
 __all__ = [
     "CheckOptions",
+    "Checked",
     "Execution",
     "ExecutionError",
     "Finding",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tokenplan.checker.memory import DYNAMIC
+from tokenplan.checker.tile_arithmetic import CONVERSIONS
 from tokenplan.checker.tile_blocks import Execution, ExecutionError
 
 MOST_STEPS = 20_000
@@ -73,7 +74,7 @@ def _dimensions(function: Any, is_small: bool) -> Iterator[tuple[Any, int]]:
     sources: dict[Any, Any] = {}
     tiles = dict(_tiles(function))
     for op in function.body.walk():
-        if op.name in ("assume", "exti", "trunci"):
+        if op.name in CONVERSIONS:
             (source,) = op.inputs
             sources[op.results[0]] = sources.get(source, source)
         elif op.name == "make_tensor_view":

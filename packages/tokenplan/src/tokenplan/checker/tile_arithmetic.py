@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+CONVERSIONS = ("assume", "exti", "trunci")
+"""Operations that result in their operand, if its type can contain it."""
 Calculation = Callable[[Any, Any], list[Any]]
 """The results of an operation, from the execution and the operation."""
 

@@ -8,8 +8,7 @@ from itertools import chain, count, product
 from pathlib import Path
 
 from neuroncore.errors import LaunchError, Place
-from tokenplan.checker import checked_at_sizes
-from tokenplan.checker.concrete_sizes import Checked
+from tokenplan.checker import Checked, checked_at_sizes
 from tokenplan.graph.token_graph import REMOVED
 from tokenplan.kernel.model import Mode, Op
 from tokenplan.rules import BUDGET, says

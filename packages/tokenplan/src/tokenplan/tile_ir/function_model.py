@@ -19,15 +19,16 @@ from tokenplan.tile_ir.bytecode import Block, BytecodeError, Function, Operation
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, Type, is_view
 from tokenplan.tile_ir.bytecode.verification import is_pointer
 from tokenplan.tile_ir.model import TARGET, Order
-from tokenplan.tile_ir.strides import (
+from tokenplan.tile_ir.token_tracing import (
+    ACCESSES,
     CONVERSIONS,
     Parameter,
     Size,
     are_different,
     of_type,
     parameters,
+    traced,
 )
-from tokenplan.tile_ir.token_tracing import ACCESSES, traced
 
 MOST_TRIPS = 2**20
 """Iterations of a loop, and blocks of a grid dimension, whose number is not in the bytecode."""
