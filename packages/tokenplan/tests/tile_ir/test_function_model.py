@@ -163,7 +163,7 @@ def limited(body, n, low=0, high=None):
     return body.one("assume", n.type, {"predicate": bytecode.Bounded(low, high)}, value=n)
 
 
-def rows_apart(stride):
+def two_rows(stride):
     """Two stores to rows 0 and 1 of 8 elements, whose strides are operands."""
 
     def build(body, p, n, m):
@@ -192,17 +192,17 @@ def converted(body, value):
         lambda body, n, m: [scaled(body, n, 0), body.integer(1)],
     ],
 )
-def test_strides_that_the_file_contradicts_are_not_assumed_to_be_apart(strides):
+def test_strides_that_the_file_contradicts_are_not_assumed_to_be_disjoint(strides):
     """Constants, limits, one parameter twice, and numbers that the function calculates."""
-    text = explained(rows_apart(strides), [1, 1])
+    text = explained(two_rows(strides), [1, 1])
     kept = "store -> store.2  in the same iteration\n1 tokens that it has"
     assert kept in text and "different bytes" not in text
 
 
 @pytest.mark.parametrize(("stride", "is_listed"), [(8, False), (None, True)])
-def test_strides_that_may_be_apart_are_listed_if_they_are_parameters(stride, is_listed):
+def test_strides_that_may_be_disjoint_are_listed_if_they_are_parameters(stride, is_listed):
     text = explained(
-        rows_apart(lambda body, n, m: [body.integer(stride) if stride else n, body.integer(1)]),
+        two_rows(lambda body, n, m: [body.integer(stride) if stride else n, body.integer(1)]),
         [8, 1],
     )
     assert "0 orders to keep" in text

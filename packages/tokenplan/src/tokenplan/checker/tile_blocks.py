@@ -116,7 +116,7 @@ class Execution:
             raise ExecutionError(f"{op.name}: {wrong}") from None
 
     def _missing(self, op: Any) -> set[str]:
-        """The operands that are not calculated, without those that need not be."""
+        """The operands that are not calculated, without operands that need not be."""
         found = {name for name, values in op.operands.items() for value in values
                  if isinstance(self.values[value], _Unknown)}  # fmt: skip
         return found - _DATA.get(op.name, frozenset())
