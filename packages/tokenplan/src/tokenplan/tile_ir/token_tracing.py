@@ -1,4 +1,4 @@
-"""What a decoded function says of itself: the orders of its tokens, and its sizes.
+"""Orders of the tokens that a decoded function has, and its sizes that are parameters.
 
 A parameter of the function is unknown: that its strides give each element bytes of its own is an
 assumption, if sizes exist with which they do. A number that is calculated in another way is not
