@@ -1,15 +1,15 @@
 """Orders of the tokens that a decoded function has, and its sizes that are parameters.
 
-A parameter of the function is unknown: that its strides give each element bytes of its own is an
-assumption, if sizes exist with which they do. A number that is calculated in another way is not
-unknown, and nothing is assumed of it.
+A parameter of the function is unknown: that a stride which is one keeps elements disjoint is an
+assumption, if sizes exist with which it does. Of an extent, or of a number that is calculated in
+another way, nothing is assumed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import lcm
+from math import inf, lcm
 
 from tokenplan.tile_ir.bytecode import Block, Bounded, DivBy, Function, Operation, Value
 from tokenplan.tile_ir.bytecode.types import ITEM_BITS, TOKEN
@@ -148,7 +148,8 @@ def _limited(known: Parameter, predicate: object, result: Value) -> Parameter:
 def are_different(
     shape: Sequence[Size], strides: Sequence[Size], ends: Sequence[int]
 ) -> bool | None:
-    """Whether each element has bytes of its own; None where parameters can be chosen so.
+    """Whether each element has bytes of its own; None where strides that are parameters can be
+    chosen so.
 
     Sufficient: each stride exceeds what all smaller ones reach. An extent that is not constant is 2
     or more, and contains the tile that ends at `ends`.
@@ -158,14 +159,27 @@ def are_different(
         if isinstance(size, Parameter):
             least[size.value] = max(least.get(size.value, 2), end)
     dims = [dim for dim in zip(shape, strides, strict=True) if dim[0] != 1]
-    chosen = next(_Choice(least).orders(dims), None)
-    if chosen is None:
-        return False
-    is_known = all(isinstance(stride, int) for _, stride in dims)
-    return True if is_known and all(isinstance(size, int) for size, _ in chosen[:-1]) else None
+    verdicts = {_exceeds(order) for order in _Choice(least).orders(dims)}
+    return True if True in verdicts else None if None in verdicts else False
 
 
 _Dim = tuple[Size, Size]
+
+
+def _exceeds(order: Sequence[_Dim]) -> bool | None:
+    """Whether each stride, from the innermost outwards, exceeds what the inner ones reach; None
+    where it may be a parameter's choice. An extent that is a parameter may be its greatest.
+    """
+    reach, is_known = 0.0, True
+    for size, stride in order:
+        if not isinstance(stride, int):
+            reach, is_known = 0.0, False
+            continue
+        if stride <= reach:
+            return False
+        greatest = size.high if isinstance(size, Parameter) else size
+        reach += (greatest - 1) * stride if isinstance(greatest, int) else inf
+    return True if is_known else None
 
 
 @dataclass(frozen=True, slots=True)
