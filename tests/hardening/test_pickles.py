@@ -16,7 +16,7 @@ FILTERED = {
     ("neuroncore/executors/execution.py", "dumps"): "writes what messages.py reads",
     ("neuroncore/executors/ray_actors.py", "dumps"): "writes what messages.py reads",
     ("neuroncore/executors/pool_worker.py", "recv"): "the worker reads its parent's jobs",
-    ("neuroncore/executors/ray_actors.py", "recv"): "compares bytes of a socket",
+    ("neuroncore/executors/ray_address.py", "recv"): "compares bytes of a socket",
     ("neuroncore/machine/captured_state.py", "dumps"): "compares, and loads nothing",
 }
 """Where a name of a loader may be used, and why no user's code reaches it."""
