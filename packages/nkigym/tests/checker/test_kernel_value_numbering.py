@@ -239,7 +239,7 @@ def test_a_program_with_other_parameters_is_another():
     (finding,) = check_kernels(
         one, replace(one, parameters=(replace(first, dtype=bfloat16), *others))
     )
-    assert "its parameters, results or machine" in finding.what
+    assert "its parameter 0: bfloat16[128, 128], not float32[128, 128]" in finding.what
 
 
 def test_every_attribute_is_known_or_rejected():
