@@ -216,6 +216,11 @@ def test_notebooks_of_other_languages_have_no_cells_for_us():
         ("{", "not a notebook: line 1, column 2: expecting property name"),
         ("[]", "not a notebook of format 4"),
         ('{"worksheets": []}', "not a notebook of format 4"),
+        ('{"cells": ["import nki"]}', "not a notebook of format 4"),
+        (
+            r'{"cells": [{"cell_type": "code", "source": "\ud800"}]}',
+            "cell 1 has half of a surrogate pair",
+        ),
         (notebook(code(["nki", 1])), "source of cell 1 is neither a string nor a list"),
     ],
 )

@@ -72,6 +72,11 @@ def test_a_mistake_is_an_error_that_names_the_place(tmp_path, old, new, message)
         read_cases(write(tmp_path, SOFTMAX.replace(old, new, 1)))
 
 
+def test_a_case_that_is_not_a_table_is_an_error(tmp_path):
+    with pytest.raises(CasesError, match="case is not a list of tables"):
+        read_cases(write(tmp_path, 'schema = "nki-cases/1"\ncase = 1\n'))
+
+
 def test_cases_belong_to_a_file_by_path_and_else_by_name(tmp_path):
     cases = read_cases(write(tmp_path, SOFTMAX))
 

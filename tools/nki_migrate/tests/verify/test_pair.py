@@ -390,6 +390,25 @@ def test_a_verdict_that_is_not_equal_is_not_reused(world):
     assert [verdict(world, wrong).unchanged_since for _ in range(2)] == [None, None]
 
 
+def test_a_file_that_appears_beside_those_that_were_read_is_seen(world):
+    absent = "try: from factor import F\nexcept ImportError: F = 2.0\ndef double(x): return F * x\n"
+    (world / "references.py").write_text(absent)
+    assert verdict(world, OLD).is_equal
+
+    (world / "factor.py").write_text("F = 7.0\n")
+
+    assert not verdict(world, OLD).is_equal
+
+
+def test_a_run_without_the_cache_that_is_not_equal_forgets_the_verdict(world):
+    assert verdict(world, OLD).is_equal
+    (world / "references.py").write_text("def double(x):\n    return 3.0 * x\n")
+    without = Store(world / "cache", reads=False)
+    assert not verdict(world, OLD, store=without).is_equal
+
+    assert [*(world / "cache").iterdir()] == []
+
+
 def test_without_the_cache_the_kernels_run_again_and_are_stored(world):
     shown: list[str] = []
     without = Store(world / "cache", reads=False)
@@ -403,7 +422,7 @@ def test_without_the_cache_the_kernels_run_again_and_are_stored(world):
 def test_a_stored_result_that_is_damaged_is_computed_again(world):
     verdict(world, OLD)
     (stored,) = (world / "cache").iterdir()
-    for text in ("", "[]", '{"files": 1}', '{"files": {}, "day": "x"}'):
+    for text in ("", "[]", "[" * 100_000, '{"files": 1}', '{"files": {}, "day": "x"}'):
         stored.write_text(text)
 
         assert verdict(world, OLD).unchanged_since is None

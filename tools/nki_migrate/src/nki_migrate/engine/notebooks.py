@@ -196,7 +196,7 @@ def read_notebook(raw: str) -> Notebook:
         document = parse_json(raw)
     except ValueError as error:
         raise NotebookError(f"not a notebook: {error}") from None
-    if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
+    if not isinstance(document, dict) or not _are_cells(document.get("cells")):
         raise NotebookError("not a notebook of format 4: no list of cells (nbconvert makes one)")
     if not _is_python(document.get("metadata", {})):
         return Notebook(raw, ())
@@ -207,6 +207,10 @@ def read_notebook(raw: str) -> Notebook:
         if kind == "code" and "source" in members:
             cells.append(_cell(raw, number, members["source"]))
     return Notebook(raw, tuple(cell for cell in cells if cell is not None))
+
+
+def _are_cells(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(cell, dict) for cell in found)
 
 
 def _is_python(metadata: Any) -> bool:
@@ -231,6 +235,8 @@ def _cell(raw: str, number: int, start: int) -> Cell | None:
     if not all(isinstance(text, str) for text, _, _ in pieces):
         raise NotebookError(f"the source of cell {number} is neither a string nor a list of them")
     source = "".join(text for text, _, _ in pieces)
+    if any("\ud800" <= character <= "\udfff" for character in source):
+        raise NotebookError(f"cell {number} has half of a surrogate pair, which is no character")
     magic = _CELL_MAGIC.match(source)
     if not source.strip() or (magic and magic[1] not in _RUNS_PYTHON):
         return None

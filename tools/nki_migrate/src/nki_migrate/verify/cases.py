@@ -109,9 +109,10 @@ def cases_of(document: Mapping[str, Any], path: Path) -> tuple[Case, ...]:
     if document.get("schema") != SCHEMA:
         raise CasesError(f'{path}: expected schema = "{SCHEMA}", got {document.get("schema")!r}')
     _known(document, ("schema", "case"), str(path))
-    return tuple(
-        _case(path, number, table) for number, table in enumerate(document.get("case", []), 1)
-    )
+    tables = document.get("case", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise CasesError(f"{path}: case is not a list of tables: write [[case]] before each")
+    return tuple(_case(path, number, table) for number, table in enumerate(tables, 1))
 
 
 _CASE_KEYS = (

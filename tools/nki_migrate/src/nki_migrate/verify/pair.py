@@ -127,13 +127,15 @@ def _watch(running: Sequence[Sequence[Future[Outcome] | None]], progress: Progre
 
 
 def _judged(pair: Pair, futures: Sequence[Future[Outcome] | None], store: Store) -> Verdict:
-    """The verdict of runs that have ended; one that is equal is stored."""
+    """The verdict of runs that have ended: stored where it is equal, else not kept."""
     old, new, reference = _outcomes(futures)
     verdict = _judge(pair, old or pair.old_outcome, new, reference)
     outcomes = [outcome for outcome in (old or pair.old_outcome, new, reference) if outcome]
     if verdict.is_equal and all(outcome.files for outcome in outcomes):
         files = (file for outcome in outcomes for file in outcome.files)
         store.add(asdict(verdict), files, *pair.key)
+    else:
+        store.remove(*pair.key)
     return verdict
 
 

@@ -1,8 +1,9 @@
 """Results of earlier runs, reused while nothing that they depend on has changed.
 
 A result is stored under what was run (kernel, case, versions, options, and the tool's own files)
-with the hash of every file of the user's that was read while it ran. What a kernel takes from
-elsewhere, the clock or an environment variable, is not seen: `--no-cache` runs it again.
+with the hash of every file of the user's that was read while it ran, and of the files in their
+folders, where a file may appear that was not found before. What a kernel takes from elsewhere, the
+clock or an environment variable, is not seen: `--no-cache` runs it again.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Store:
         """The result of these parts, if no file that it depends on has changed."""
         if not self.reads:
             return None
-        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             document = json.loads(self._file(parts).read_text("utf-8"))
             if all(_hash(self._path(name)) == mark for name, mark in document["files"].items()):
                 return Stored(document["value"], document["day"])
@@ -61,12 +62,20 @@ class Store:
 
         Nothing may have changed the files since they were read.
         """
-        marks = {self._name(file): _hash(Path(file)) for file in sorted(set(files))}
+        read = {Path(file) for file in files}
+        marks = {
+            self._name(path): _hash(path) for path in sorted({*read, *(f.parent for f in read)})
+        }
         document = {"day": date.today().isoformat(), "files": marks, "value": value}
         with suppress(OSError):
             file = self._file(parts)
             file.parent.mkdir(parents=True, exist_ok=True)
             write_text(file, json.dumps(document))
+
+    def remove(self, *parts: Any) -> None:
+        """Forget the result of these parts."""
+        with suppress(OSError):
+            self._file(parts).unlink()
 
     def _file(self, parts: tuple[Any, ...]) -> Path:
         text = repr((_tool(), *parts))
@@ -74,12 +83,12 @@ class Store:
             text = text.replace(str(root), f"<{name}>")
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
 
-    def _name(self, file: str) -> str:
-        """The file, relative to the root that it is below."""
+    def _name(self, path: Path) -> str:
+        """The path, relative to the root that it is below."""
         for name, root in self.roots.items():
-            if Path(file).is_relative_to(root):
-                return f"<{name}>/{Path(file).relative_to(root).as_posix()}"
-        return file
+            if path.is_relative_to(root):
+                return f"<{name}>/{path.relative_to(root).as_posix()}"
+        return str(path)
 
     def _path(self, name: str) -> Path:
         for root_name, root in self.roots.items():
@@ -94,12 +103,18 @@ def default_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "nki-migrate"
 
 
-def _hash(file: Path) -> str | None:
-    """The hash of a file's content; None for one that cannot be read."""
+def _hash(path: Path) -> str | None:
+    """The hash of a file's content, or of the names of a folder's files; None: not readable."""
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        content = _names(path) if path.is_dir() else path.read_bytes()
+        return hashlib.sha256(content).hexdigest()
     except OSError:
         return None
+
+
+def _names(folder: Path) -> bytes:
+    files = (path.name for path in folder.iterdir() if path.is_file())
+    return "\0".join(sorted(files)).encode(errors="surrogateescape")
 
 
 @cache
