@@ -47,6 +47,8 @@ def rehearse(names: Sequence[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as scratch:
         clone = Path(scratch) / "clone"
         _git(ROOT, "clone", "--quiet", str(ROOT), str(clone))
+        for key in ("user.name", "user.email"):  # of commits that go with the clone
+            _git(clone, "config", key, "rehearsal")
         dist = clone / "dist"
         faults = release(clone, names, dist)
         released = {member.name: member for member in members(clone)}
