@@ -222,6 +222,13 @@ def _is_python(metadata: Any) -> bool:
     return all(name in (None, "python", "ipython") for name in named)
 
 
+def _check_characters(source: str, number: int) -> None:
+    try:
+        source.encode()
+    except UnicodeEncodeError:
+        raise NotebookError(f"cell {number} has half of a surrogate pair alone") from None
+
+
 def _cell(raw: str, number: int, start: int) -> Cell | None:
     """A cell that holds Python; None for an empty one and for another language's."""
     value, end = _DECODER.raw_decode(raw, start)
@@ -235,8 +242,7 @@ def _cell(raw: str, number: int, start: int) -> Cell | None:
     if not all(isinstance(text, str) for text, _, _ in pieces):
         raise NotebookError(f"the source of cell {number} is neither a string nor a list of them")
     source = "".join(text for text, _, _ in pieces)
-    if any("\ud800" <= character <= "\udfff" for character in source):
-        raise NotebookError(f"cell {number} has half of a surrogate pair, which is no character")
+    _check_characters(source, number)
     magic = _CELL_MAGIC.match(source)
     if not source.strip() or (magic and magic[1] not in _RUNS_PYTHON):
         return None
