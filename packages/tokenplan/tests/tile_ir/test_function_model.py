@@ -240,6 +240,46 @@ def test_the_iterations_of_a_loop_are_as_many_as_the_function_limits_them_to(mos
     assert "at most 2^20 iterations" not in text
 
 
+def narrowed(body, n):
+    body.one("trunci", tile("i8"), NO_FLAGS, source=n)
+
+
+def limited_in_an_empty_loop(body, n):
+    def repeated(k, token):
+        limited(body, n, 0, 100)
+        return [token]
+
+    body.loop(body.integer(0), repeated, [body.one("make_token", TOKEN)])
+
+
+@pytest.mark.parametrize("other", [narrowed, limited_in_an_empty_loop])
+def test_what_is_not_sure_to_limit_a_parameter_leaves_its_iterations(other):
+    def build(body, p, n):
+        other(body, n)
+        view = body.view(p, (4096,), (1,), (1,))
+
+        def repeated(k, token):
+            before = body.one("subi", I32, NO_FLAGS, lhs=k, rhs=body.integer(200))
+            return [body.copied(view, [before], [k], token)]
+
+        body.loop(n, repeated, [body.one("make_token", TOKEN)])
+
+    text, _ = explain_bytecode(function(build, POINTER, I32))
+    assert "store -> load  200 iterations of" in text.partition("tokens that")[0]
+
+
+@pytest.mark.parametrize(("signedness", "listed"), [("signed", True), ("unsigned", False)])
+def test_a_stride_is_a_parameter_where_its_conversion_keeps_the_number(signedness, listed):
+    def build(body, p, n):
+        wide = body.one("exti", tile("i64"), {"signedness": signedness}, source=n)
+        view = body.view(p, (64, 64), (DYNAMIC, 1), (1, 64), steps=[wide])
+        body.copied(view, [body.integer(0)] * 2, [body.integer(1), body.integer(0)])
+
+    text, _ = explain_bytecode(function(build, POINTER, I32))
+    assert ("assumed: different" in text) == listed
+    assert f"{int(not listed)} orders to keep" in text
+
+
 def test_a_dynamic_extent_of_the_greatest_stride_needs_no_assumption():
     def build(body, p, n):
         zero, one = body.integer(0), body.integer(1)
@@ -330,6 +370,33 @@ def nested(body, inner, after=None):
         return [after(j, token) if after else token]
 
     body.loop(4, outer, [body.one("make_token", TOKEN)])
+
+
+def test_an_operation_of_the_sinks_loop_implies_nothing_in_an_earlier_iteration():
+    """The inner loop, which loads two rows, is empty in the first five iterations."""
+
+    def build(body, p):
+        zero, one, value = body.integer(0), body.integer(1), body.constant(tile("f32", 1, 1), 0.0)
+        cells = body.view(p, (4096, 2), (2, 1), (1, 1))
+        rows = Type("tensor_view", (Type("f32"), (4096, 2), (2, 1), None))
+        pairs = body.one(
+            "make_strided_view", Type("strided_view", ((2, 2), (1, 2), rows, (0, 1), None)),
+            tensor_view=body.one("make_tensor_view", rows, base=p, shape=(), strides=()),
+        )  # fmt: skip
+
+        def outer(i, token):
+            token = body.store(cells, [i, zero], value, token)
+            before = body.one("subi", I32, NO_FLAGS, lhs=i, rhs=one)
+            trips = body.one("subi", I32, NO_FLAGS, lhs=i, rhs=body.integer(4))
+            (token,) = body.loop(
+                trips, lambda k, token: [body.load(pairs, [before, zero], token)[1]], [token]
+            )
+            return [body.store(cells, [i, one], value, token)]
+
+        body.loop(8, outer, [body.one("make_token", TOKEN)])
+
+    needed = explained(function(build, POINTER)).partition("tokens that")[0]
+    assert "store -> load  1 iteration of loop later" in needed
 
 
 def test_an_iteration_without_the_source_does_not_wait_for_its_earlier_ones():

@@ -49,20 +49,22 @@ def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -
     at = {f"p{n}": number for number, n in enumerate(pointers)}
     aliases = [(at[a], at[b]) for a, b in may_alias if a in at and b in at]
     arrays = [np.broadcast_to(np.uint8(0), (ARRAY_BYTES,))] * len(pointers)
-    executed, reason = 0, ""
+    executed: list[int] = []
+    reason = ""
     for number, is_small, block in _SETTINGS:
         sizes = dict(_dimensions(function, is_small))
         scalars = [sizes.get(value, number) for value in parameters if not _is_pointer(value)]
         run = Execution(arrays, block, _DTYPES, most_steps=MOST_STEPS, footprints_only=True)
         try:
             lost = next(run.run(function, scalars).lost(aliases), None)
-        except ExecutionError as wrong:
+        except (ExecutionError, OverflowError) as wrong:
             reason = str(wrong)
             continue
         if lost:
-            return Checked(executed, lost)
-        executed += 1
-    return Checked(executed, reason=reason)
+            return Checked(len(executed), lost)
+        executed.append(number)
+    # Of 0 alone, no loop may have had an iteration.
+    return Checked(len(executed) if any(executed) else 0, reason=reason)
 
 
 def _is_pointer(parameter: Any) -> bool:

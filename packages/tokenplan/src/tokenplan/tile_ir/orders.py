@@ -201,38 +201,37 @@ class _Implication:
         Depth-first over operations with the iterations that remain. A path to the sink of a
         carried order contains a carried step: others order one iteration alone.
         """
-        start = (order.source, order.distance, False)
+        start = (order.source, order.distance)
         seen, stack = {start}, [start]
         while stack:
-            name, left, ends = stack.pop()
-            for step in self._steps(order, name, left, ends):
+            name, left = stack.pop()
+            for step in self._steps(order, name, left):
                 rest = left - step.distance
                 if step.sink == order.sink and (order.loop is None or rest < order.distance):
                     return True
-                ends = self._ends(order, step.sink, rest)
-                if ends is not None and (new := (step.sink, rest, ends)) not in seen:
+                new = (step.sink, rest)
+                if new not in seen and self._is_sure(order, *new):
                     seen.add(new)
                     stack.append(new)
         return False
 
-    def _steps(self, order: Order, name: str, left: int, ends: bool) -> Iterator[Order]:
-        """Orders of the operation within the remaining iterations; `ends`: in the sink's alone."""
+    def _steps(self, order: Order, name: str, left: int) -> Iterator[Order]:
+        """Orders of the operation within the remaining iterations."""
         for step in self.kept:
-            is_near = step.loop in (None, order.loop) and step.distance <= (0 if ends else left)
+            is_near = step.loop in (None, order.loop) and step.distance <= left
             if step.source == name and is_near and self._in_loops(order, step.sink):
                 yield step
 
-    def _ends(self, order: Order, name: str, left: int) -> bool | None:
-        """Whether the path must go on in the sink's iteration; None for one that may not exist.
+    def _is_sure(self, order: Order, name: str, left: int) -> bool:
+        """Whether the operation runs in that iteration wherever the source and the sink do.
 
-        An operation in a loop that may be empty runs where the source does, in the source's
-        iteration, or where the sink does, in the sink's.
+        In a loop that may be empty it runs where the source does, in the source's iteration, or
+        where the sink does, in the sink's: where no iterations remain.
         """
         is_first = left == order.distance
         known = self._shared(name, order.source) if is_first else self._depth(order)
-        if self._runs(name, known):
-            return False
-        return True if self._runs(name, self._shared(name, order.sink)) else None
+        runs_with_sink = not left and self._runs(name, self._shared(name, order.sink))
+        return self._runs(name, known) or runs_with_sink
 
     def _in_loops(self, order: Order, name: str) -> bool:
         return self._shared(name, order.source) >= self._depth(order)

@@ -94,11 +94,13 @@ def _inside(op: Operation) -> Iterator[Value]:
 
 CONVERSIONS = ("assume", "exti", "trunci")
 """Operations that result in their operand, if its type can contain it."""
+MOST_DIMENSIONS = 6
+"""Of views whose strides are compared: the orders of more are too many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An integer parameter, with the limits that `assume` and types in the function have."""
+    """An integer parameter, with the limits of its type and of `assume`."""
 
     value: Value
     low: int
@@ -116,16 +118,25 @@ Size = int | Parameter | Value
 
 
 def parameters(function: Function) -> Mapping[Value, Parameter]:
-    """The parameter that each value of the function is, where it is one."""
+    """The parameter that each value of the function is, where it is one.
+
+    Limits are those of each `assume` that is sure to be executed: outside of loops and branches.
+    """
     sources = {value: value for value in function.body.arguments if not is_pointer(value.type)}
     found = {value: of_type(value) for value in sources}
+    always = {id(op) for op in function.body.operations}
     for op in function.body.walk():
-        source = sources.get(next(op.inputs)) if op.name in CONVERSIONS else None
+        source = sources.get(next(op.inputs)) if _is_same_number(op) else None
         if source is not None:
-            (result,) = op.results
-            sources[result] = source
-            found[source] = _limited(found[source], op.attributes.get("predicate"), result)
+            sources[op.results[0]] = source
+            if id(op) in always:
+                found[source] = _limited(found[source], op.attributes.get("predicate"))
     return {value: found[source] for value, source in sources.items()}
+
+
+def _is_same_number(op: Operation) -> bool:
+    is_extended = op.name == "exti" and op.attributes["signedness"] == "signed"
+    return op.name == "assume" or is_extended
 
 
 def of_type(value: Value) -> Parameter:
@@ -134,9 +145,8 @@ def of_type(value: Value) -> Parameter:
     return Parameter(value, -limit, limit - 1)
 
 
-def _limited(known: Parameter, predicate: object, result: Value) -> Parameter:
-    kind = of_type(result)
-    low, high, divisor = max(known.low, kind.low), min(known.high, kind.high), known.divisor
+def _limited(known: Parameter, predicate: object) -> Parameter:
+    low, high, divisor = known.low, known.high, known.divisor
     if isinstance(predicate, Bounded):
         low = low if predicate.low is None else max(low, predicate.low)
         high = high if predicate.high is None else min(high, predicate.high)
@@ -159,6 +169,8 @@ def are_different(
         if isinstance(size, Parameter):
             least[size.value] = max(least.get(size.value, 2), end)
     dims = [dim for dim in zip(shape, strides, strict=True) if dim[0] != 1]
+    if len(dims) > MOST_DIMENSIONS:
+        return False
     verdicts = {_exceeds(order) for order in _Choice(least).orders(dims)}
     return True if True in verdicts else None if None in verdicts else False
 
