@@ -142,16 +142,14 @@ def test_an_artefact_without_content_is_compiled_again(name, runner):
 
 
 def test_what_a_killed_driver_has_not_finished_is_removed_by_the_next(runner):
-    of_killed, runs, elsewhere = (
-        runner.artefacts / f"0123.{driver}.5"
-        for driver in (_driver(2**22 + 1), _driver(os.getppid()), "other-4194305")
-    )
-    for folder in (of_killed, runs, elsewhere):
+    names = _driver(2**22 + 1), _driver(os.getppid()), "other-4194305", _driver("1-4194305")
+    of_killed, *others = (runner.artefacts / f"0123.{driver}.5" for driver in names)
+    for folder in (of_killed, *others):
         folder.mkdir()
 
     measured(runner, TWO)
 
-    assert {*runner.artefacts.glob("*.*")} == {runs, elsewhere}
+    assert {*runner.artefacts.glob("*.*")} == {*others}
 
 
 def test_artefacts_that_are_a_file_are_rejected(vendor, devices, tmp_path):

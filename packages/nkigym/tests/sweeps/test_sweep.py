@@ -244,9 +244,9 @@ def command(*words):
     return [sys.executable, "-c", "from nkigym.cli import main; raise SystemExit(main())", *words]
 
 
-def started(sweep_file, store, *options):
+def started(sweep_file, store, *options, under=()):
     return subprocess.Popen(
-        command("sweep", str(sweep_file), "--store", str(store), *options),
+        [*under, *command("sweep", str(sweep_file), "--store", str(store), *options)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
 
@@ -269,10 +269,17 @@ def wait_for(condition, seconds=60):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-def test_ctrl_c_leaves_no_process(number, sweep_file, tmp_path):
+IN_BACKGROUND = ("/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh")
+
+
+@pytest.mark.parametrize(
+    ("number", "under"),
+    [(signal.SIGINT, ()), (signal.SIGTERM, ()), (signal.SIGTERM, IN_BACKGROUND)],
+    ids=["SIGINT", "SIGTERM", "SIGTERM in the background"],
+)
+def test_ctrl_c_leaves_no_process(number, under, sweep_file, tmp_path):
     store = tmp_path / "found.db"
-    run = started(sweep_file, store, "--jobs", "2")
+    run = started(sweep_file, store, "--jobs", "2", under=under)
     wait_for(lambda: stored_rows(store))
     workers = descendants(run.pid)
 

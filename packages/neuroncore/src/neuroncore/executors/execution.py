@@ -16,6 +16,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from math import isinf
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from neuroncore.commands.function import find_function, parse_name
@@ -135,6 +136,14 @@ def poisoned(job: Job, what: str, worker: str, log: str) -> Failed:
     return Failed(job.key, "poisoned", f"ended {LOST_LIMIT} workers: {what}", log, worker, 0.0)
 
 
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """What Ctrl-C does, also where a shell that runs this in the background ignores it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        raise KeyboardInterrupt
+    handler(number, frame)
+
+
 @contextmanager
 def termination_interrupts() -> Iterator[None]:
     """SIGTERM does what Ctrl-C does, where it would end this process at once."""
@@ -142,7 +151,7 @@ def termination_interrupts() -> Iterator[None]:
     if not is_default or threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     finally:

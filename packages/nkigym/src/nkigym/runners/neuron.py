@@ -192,7 +192,9 @@ class _Run(Run):
         super().__init__(watch, self._compilers, self._devices)
         self._runner, self._cached = runner, set[str]()
         for unfinished in runner.artefacts.glob(f"*.{_driver('*')}.*"):
-            if not Path("/proc", unfinished.name.split(".")[1].rpartition("-")[2]).exists():
+            driver = unfinished.name.split(".")[1]
+            process = driver.rpartition("-")[2]
+            if driver == _driver(process) and not Path("/proc", process).exists():
                 shutil.rmtree(unfinished, ignore_errors=True)  # its driver was killed
         self._payloads: dict[str, CompilePayload] = {}
         self._compiling: dict[Path, list[str]] = {}
