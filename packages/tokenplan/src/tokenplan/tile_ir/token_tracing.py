@@ -120,7 +120,7 @@ Size = int | Parameter | Value
 def parameters(function: Function) -> Mapping[Value, Parameter]:
     """The parameter that each value of the function is, where it is one.
 
-    Limits are those of each `assume` that is sure to be executed: outside of loops and branches.
+    Only an `assume` outside of loops and branches, which is sure to be executed, limits it.
     """
     sources = {value: value for value in function.body.arguments if not is_pointer(value.type)}
     found = {value: of_type(value) for value in sources}
