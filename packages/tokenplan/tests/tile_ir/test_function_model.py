@@ -210,6 +210,95 @@ def test_strides_that_may_be_disjoint_are_listed_if_they_are_parameters(stride, 
     assert ("different elements of p0 are different bytes" in text) == is_listed
 
 
+def rows_of_two(most, other, extra):
+    """Rows of one array whose stride is n, of at most `most`, and tiles of another: 8 columns whose
+    stride is `other`, in rows whose stride is n as well."""
+
+    def build(body, p, q, n):
+        extra(body, n)
+        n, zero, one = limited(body, n, 1, most), body.integer(0), body.integer(1)
+        views = [body.view(p, (4, 4), (DYNAMIC, 1), (1, 1), steps=[n]),
+                 body.view(q, (4, 8), (DYNAMIC, other), (1, 1), steps=[n])]  # fmt: skip
+        for view in views:
+            body.copied(view, [zero, one], [one, zero])
+
+    return function(build, POINTER, POINTER, I32)
+
+
+def in_a_loop(body, n):
+    body.loop(n, lambda k: (limited(body, n, 0, 28), [])[1], [])
+
+
+@pytest.mark.parametrize(
+    ("most", "other", "extra", "kept"),
+    [
+        (28, 4, lambda body, n: None, 2),  # 8 columns of stride 4 need 29, or 1 with rows inside
+        (29, 4, lambda body, n: None, 0),
+        (2**30, 4, in_a_loop, 2),
+    ],
+)
+def test_assumptions_that_cannot_be_together_are_not_made(most, other, extra, kept):
+    text, _ = explain_bytecode(rows_of_two(most, other, extra), distinct=[("p0", "p1")])
+    assert f"{kept} orders to keep" in text
+    assert ("different elements of" in text) == (not kept)
+
+
+@pytest.mark.parametrize(("columns", "kept"), [(2**19, 0), (2**21, 1)])
+def test_a_stride_is_not_assumed_to_exceed_the_iterations_that_a_loop_is_assumed_to_have(
+    columns, kept
+):
+    def build(body, p, n):
+        view, zero = body.view(p, (4, columns), (DYNAMIC, 1), (1, 1), steps=[n]), body.integer(0)
+        body.copied(view, [zero, body.integer(1)], [body.integer(1), zero])
+        body.loop(n, lambda k: [], [])
+
+    text, _ = explain_bytecode(function(build, POINTER, I32))
+    assert f"{kept} orders to keep" in text
+
+
+@pytest.mark.parametrize(("stride", "kept"), [(2**62, 1), (2**60, 0)])
+def test_addresses_that_wrap_keep_the_order(stride, kept):
+    """Of two rows of float32 that are 2^64 bytes apart."""
+
+    def build(body, p):
+        view = body.view(p, (2, 8), (stride, 1), (1, 8))
+        body.copied(view, [body.integer(0)] * 2, [body.integer(1), body.integer(0)])
+
+    text, _ = explain_bytecode(function(build, POINTER))
+    assert f"{kept} orders to keep" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "kept"), [("i8", -56, 1), ("i8", 100, 0), ("i32", 200, 1), ("i16", 128, 0)]
+)
+def test_extents_and_strides_are_numbers_without_a_sign(kind, number, kept):
+    """-56 in 8 bits is 200, which is longer than a row of 128."""
+
+    def build(body, p):
+        size = body.constant(tile(kind), number)
+        view, zero = body.view(p, (4, DYNAMIC), (128, 1), (1, 1), [size]), body.integer(0)
+        body.copied(view, [zero, body.integer(128)], [body.integer(1), zero])
+
+    assert f"{kept} orders to keep" in explained(function(build, POINTER))
+
+
+def test_an_index_is_a_number_without_a_sign():
+    """Rows -56 of 8 bits and 200 are one; row -56 of 32 bits is outside of the array."""
+
+    def build(kind):
+        def made(body, p):
+            view, zero = body.view(p, (1024, 64), *WIDE[1:]), body.integer(0)
+            byte = body.constant(tile("i8"), 0)
+            index = [body.constant(tile(kind), -56), byte if kind == "i8" else zero]
+            value, token = body.load(view, index)
+            body.store(view, [body.integer(200), zero], value, token)
+
+        return function(made, POINTER)
+
+    assert "1 orders to keep" in explained(build("i8"))
+    assert "0 orders to keep" in explained(build("i32"))
+
+
 @pytest.mark.parametrize(("size", "stride", "kept"), [(5, 4, 1), (4, 4, 0)])
 def test_an_extent_that_is_a_constant_operand_is_known(size, stride, kept):
     def build(body, p):

@@ -294,6 +294,8 @@ def _parts(
 
 DYNAMIC = -(2**63)
 """The extent or stride that is an operand."""
+OUTSIDE = 2**48
+"""An index that no array contains, as greater ones are."""
 NO_BYTES = np.zeros((0, 2), np.int64)
 
 
@@ -342,10 +344,10 @@ def grid(run: Any, op: Any, view: _View) -> tuple[np.ndarray, np.ndarray]:
     for at, (extent, step) in enumerate(zip(view.tile, view.steps, strict=True)):
         dim, shape = view.dims[at], [1] * rank
         shape[at] = extent
-        start = np.asarray(index[at], np.int64)
+        start = np.minimum(without_sign(index[at]), OUTSIDE).astype(np.int64)
         along = start if view.sparse == at else start * step + np.arange(extent)
         along = along.reshape(shape)
-        inside &= (along >= 0) & (along < tensor.shape[dim])
+        inside &= along < tensor.shape[dim]
         total = total + along * tensor.strides[dim]
     size = np.dtype(tensor.dtype).itemsize
     return np.broadcast_to(tensor.base + total * size, view.tile), inside
@@ -359,19 +361,30 @@ def runs_of_tile(run: Any, op: Any, view: _View) -> np.ndarray:
         return runs_of_elements(addresses[inside], size)
     first, dims = tensor.base, []
     for at, index in enumerate(run.all(op, "index")):
-        dim, start = view.dims[at], int(index) * view.steps[at]
-        low, high = max(start, 0), min(start + view.tile[at], tensor.shape[dim])
+        dim, start = view.dims[at], int(without_sign(index)) * view.steps[at]
+        low, high = start, min(start + view.tile[at], tensor.shape[dim])
         if low >= high:
             return NO_BYTES
-        stride = tensor.strides[dim] * size
+        stride = _address(tensor.strides[dim] * size)
         first += low * stride
         dims.append((high - low, stride))
-    return runs_of_box(first, dims, size)
+    return runs_of_box(_address(first), dims, size)
+
+
+def _address(number: int) -> int:
+    """The number of bytes that 64 bits contain."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def without_sign(number: Any) -> np.ndarray:
+    """Indices, extents and strides: the bits of integers as numbers that are not negative."""
+    found = np.asarray(number)
+    return found.view(f"u{found.itemsize}").astype(np.uint64)
 
 
 def make_tensor(run: Any, op: Any) -> list[Any]:
     kind = op.results[0].type
-    shapes, strides = iter(run.all(op, "shape")), iter(run.all(op, "strides"))
+    shapes, strides = (map(without_sign, run.all(op, name)) for name in ("shape", "strides"))
     shape = tuple(int(next(shapes)) if n == DYNAMIC else n for n in kind["shape"])
     steps = tuple(int(next(strides)) if n == DYNAMIC else n for n in kind["strides"])
     return [_Tensor(int(run.value(op, "base")), shape, steps, run.dtype(kind["element"]))]

@@ -348,7 +348,7 @@ def _reduce(run: Execution, op: Any) -> list[Any]:
 
 def _tensor_shape(run: Execution, op: Any) -> list[Any]:
     sizes = zip(run.value(op, "source").shape, op.results, strict=True)
-    return [np.asarray(n, run.dtype(v.type["element"])) for n, v in sizes]
+    return [np.asarray(n).astype(run.dtype(v.type["element"])) for n, v in sizes]
 
 
 def _index_space(run: Execution, op: Any) -> list[Any]:

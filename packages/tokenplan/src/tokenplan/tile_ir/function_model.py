@@ -18,20 +18,11 @@ from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Mode, Node, Op,
 from tokenplan.tile_ir.bytecode import Block, BytecodeError, Function, Operation, Value
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, Type, is_view
 from tokenplan.tile_ir.bytecode.verification import is_pointer
+from tokenplan.tile_ir.integers import MOST_TRIPS, Integers
 from tokenplan.tile_ir.model import TARGET, Order
-from tokenplan.tile_ir.token_tracing import (
-    ACCESSES,
-    CONVERSIONS,
-    Parameter,
-    Size,
-    are_different,
-    of_type,
-    parameters,
-    traced,
-)
+from tokenplan.tile_ir.sizes import Dimension, Elements, Size, are_possible, parameters
+from tokenplan.tile_ir.token_tracing import ACCESSES, traced
 
-MOST_TRIPS = 2**20
-"""Iterations of a loop, and blocks of a grid dimension, whose number is not in the bytecode."""
 _GRID = ("block_x", "block_y", "block_z")
 _LEAVES = ("continue", "break", "return")
 
@@ -54,13 +45,14 @@ class FunctionModel:
 
 def function_model(function: Function) -> FunctionModel:
     """The kernel of a verified function; BytecodeError names what is not supported in it."""
-    reader = _Reader(parameters(function))
+    reader = _Reader(Integers(parameters(function), dict.fromkeys(_GRID, (0, MOST_TRIPS - 1))))
     for n, parameter in enumerate(function.body.arguments):
         if is_pointer(parameter.type):
             reader.owners[parameter] = frozenset({f"p{n}"})
             reader.tensors[parameter] = parameter
     reader.constant.update(function.body.arguments)
     body = reader.nodes(function.body, _GRID)
+    reader.assume_together()
     for name in reversed(_GRID):
         body = (Loop(name, name, MOST_TRIPS, 0, 1, body),)
     body = reader.placed(body)
@@ -85,7 +77,7 @@ class _Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Elements:
+class _Box:
     """An access by elements: first index and extent per dimension."""
 
     first: tuple[Affine, ...]
@@ -94,26 +86,25 @@ class _Elements:
 
 @dataclass
 class _Reader:
-    parameters: Mapping[Value, Parameter]
+    integers: Integers
     owners: dict[Value, frozenset[str]] = field(default_factory=dict)
     """By pointer or view, the parameters that it may point into; absent: not known."""
     tensors: dict[Value, object] = field(default_factory=dict)
     """By pointer or view, what decides where its elements are; absent: not known."""
     constant: set[Value] = field(default_factory=set)
     """Values that are the same in all iterations of the loops around them."""
-    integers: dict[Value, Affine] = field(default_factory=dict)
-    """Scalars modulo 2^bits."""
     names: dict[Value, str] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
-    elements: dict[str, _Elements | None] = field(default_factory=dict)
+    elements: dict[str, _Box | None] = field(default_factory=dict)
     accessed: dict[str, set[object]] = field(default_factory=dict)
     """By parameter, the tensors whose elements are accessed."""
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    ranges: dict[str, tuple[int, int]] = field(
-        default_factory=lambda: dict.fromkeys(_GRID, (0, MOST_TRIPS - 1))
-    )
     may_be_empty: set[str] = field(default_factory=set)
     assumptions: set[str] = field(default_factory=set)
+    assumed: list[tuple[str, Elements]] = field(default_factory=list)
+    """By parameter, elements that are assumed to be disjoint."""
+    most: dict[Value, int] = field(default_factory=dict)
+    """By parameter, the greatest number for which a loop has as many iterations as is assumed."""
 
     def nodes(self, block: Block, loops: tuple[str, ...]) -> tuple[Node, ...]:
         """Loops and accesses, whose bytes `placed` adds."""
@@ -138,32 +129,21 @@ class _Reader:
     def loop(self, op: Operation, loops: tuple[str, ...]) -> Loop:
         variable, *_ = op.regions[0].arguments
         name = self.name("loop", variable)
-        low, high, step = self.bounds(op)
+        low, high, step = self.integers.bounds(op)
         trips = MOST_TRIPS
         if low and step:
-            self.integers[variable] = Affine.variable(name, step) + low
-            if end := high or self.limit(op.operand("upper")):
-                trips = max(0, -(-(end - low).bounds(self.ranges)[1] // step))
+            self.integers.known[variable] = Affine.variable(name, step) + low
+            if end := high or self.integers.limit(op.operand("upper")):
+                trips = max(0, -(-(end - low).bounds(self.integers.ranges)[1] // step))
             else:
                 self.assumptions.add(f"loop {name} has at most 2^20 iterations")
+                if known := self.integers.parameters.get(op.operand("upper")):
+                    most = low.bounds(self.integers.ranges)[0] + step * MOST_TRIPS
+                    self.most[known.value] = min(self.most.get(known.value, most), most)
         if not (low and high and step and (high - low).is_constant):
             self.may_be_empty.add(name)
-        self.ranges[name] = (0, max(1, trips) - 1)
+        self.integers.ranges[name] = (0, max(1, trips) - 1)
         return Loop(name, name, trips, 0, 1, self.nodes(op.regions[0], (*loops, name)), op.place)
-
-    def bounds(self, op: Operation) -> tuple[Affine | None, Affine | None, int]:
-        """Lower and upper, if they are known; the step, or 0."""
-        low, high, step = (self.exact(op.operand(n)) for n in ("lower", "upper", "step"))
-        if op.attributes.get("unsigned") and not (self.is_natural(low) and self.is_natural(high)):
-            low = None
-        return low, high, max(0, step.constant) if step and step.is_constant else 0
-
-    def limit(self, value: Value) -> Affine | None:
-        """The greatest number of a parameter that the function limits, or that is too great."""
-        known = self.parameters.get(value)
-        if known is None or (known.high == of_type(value).high and known.low <= MOST_TRIPS):
-            return None
-        return Affine(known.high)
 
     def name(self, kind: str, value: Value) -> str:
         self.counts[kind] += 1
@@ -171,53 +151,15 @@ class _Reader:
         self.names[value] = name
         return name
 
-    def is_natural(self, number: Affine | None) -> bool:
-        return number is not None and number.bounds(self.ranges)[0] >= 0
-
-    def exact(self, value: Value) -> Affine | None:
-        """The signed number, if no iteration leaves its type."""
-        found = self.integers.get(value)
-        if found is None:
-            return None
-        low, high = found.bounds(self.ranges)
-        limit = 1 << ITEM_BITS[value.type["element"].kind] - 1
-        return found if -limit <= low and high < limit else None
-
     def calculate(self, op: Operation) -> None:
         """Integers, pointers and views that other operations make."""
         if op.regions:
             _check_region(op)
-        elif op.name == "constant" and _is_integer(op.results[0].type):
-            number = int.from_bytes(op.attributes["value"], "little", signed=True)
-            self.integers[op.results[0]] = Affine(number)
         elif op.name == "get_tile_block_id":
-            self.integers.update(zip(op.results, map(Affine.variable, _GRID), strict=True))
+            self.integers.known.update(zip(op.results, map(Affine.variable, _GRID), strict=True))
             self.assumptions.add("a dimension of the grid has at most 2^20 blocks")
-        elif op.name in ("addi", "subi", "muli"):
-            self.arithmetic(op)
-        elif op.name in CONVERSIONS and _is_integer(op.results[0].type):
-            self.converted(op)
-        else:
+        elif not self.integers.calculate(op):
             self.forward(op)
-
-    def arithmetic(self, op: Operation) -> None:
-        a, b = (self.integers.get(op.operand(n)) for n in ("lhs", "rhs"))
-        if a is None or b is None:
-            return
-        if op.name != "muli":
-            self.integers[op.results[0]] = a + b if op.name == "addi" else a - b
-        elif a.is_constant or b.is_constant:
-            factor, other = (a, b) if a.is_constant else (b, a)
-            self.integers[op.results[0]] = other * factor.constant
-
-    def converted(self, op: Operation) -> None:
-        """Fewer bits are the same number modulo less; more bits need to know the number."""
-        (source,) = op.inputs
-        number = self.exact(source) if op.name == "exti" else self.integers.get(source)
-        if op.attributes.get("signedness") == "unsigned" and not self.is_natural(number):
-            return
-        if number is not None:
-            self.integers[op.results[0]] = number
 
     # -- pointers and views -----------------------------------------------------------------------
 
@@ -250,13 +192,7 @@ class _Reader:
     def sizes(self, static: Sequence[int], operands: Sequence[Value]) -> tuple[Size, ...]:
         """All extents or strides; operands as constants or parameters, if they are."""
         given = iter(operands)
-        return tuple(self.size(next(given)) if n == DYNAMIC else n for n in static)
-
-    def size(self, value: Value) -> Size:
-        number = self.exact(value)
-        if number is not None and number.is_constant:
-            return number.constant
-        return self.parameters.get(value, value)
+        return tuple(self.integers.size(next(given)) if n == DYNAMIC else n for n in static)
 
     def access(self, op: Operation, loops: tuple[str, ...]) -> Op:
         kind = op.name.partition("_")[0]
@@ -265,7 +201,7 @@ class _Reader:
         if not owners:
             raise BytecodeError(f"{name} is not an access to parameters", got=_at(op))
         tensor = self.tensors.get(target)
-        found = self.tile(op, target) if tensor and len(owners) == 1 else None
+        found = self.tile(op, target, tensor) if tensor and len(owners) == 1 else None
         if found and not self.is_injective(tensor, found, *owners):
             tensor = found = None
         self.elements[name] = found
@@ -276,29 +212,42 @@ class _Reader:
         accesses = tuple(Access(n, mode, Affine(), (), (), 1) for n in sorted(owners))
         return Op(name, kind, "memory", loops, accesses, details, op.place)
 
-    def tile(self, op: Operation, view: Value) -> _Elements | None:
+    def tile(self, op: Operation, view: Value, tensor: object) -> _Box | None:
         """Where the tile starts, if its index is affine."""
         if not is_view(view.type) or view.type.kind == "gather_scatter_view":
             return None
+        assert isinstance(tensor, _Tensor)  # of a view
         kind, tile = view.type, view.type["tile"]
         steps = kind["traversal"] if kind.kind == "strided_view" else tile
         order = sorted(range(len(tile)), key=lambda at: kind["dim_map"][at])
-        starts = [self.exact(op.operands["index"][at]) for at in order]
-        known = [start for start in starts if start is not None]
-        if len(known) < len(starts):
-            return None
-        firsts = tuple(start * steps[at] for start, at in zip(known, order, strict=True))
-        return _Elements(firsts, tuple(tile[at] for at in order))
+        starts = [self.integers.start(op.operands["index"][at], steps[at], extent)
+                  for at, extent in zip(order, tensor.shape, strict=True)]  # fmt: skip
+        firsts = tuple(start for start in starts if start is not None)
+        return _Box(firsts, tuple(tile[at] for at in order)) if len(firsts) == len(tile) else None
 
-    def is_injective(self, tensor: object, found: _Elements, owner: str) -> bool:
+    def is_injective(self, tensor: object, found: _Box, owner: str) -> bool:
         """Whether elements are different bytes, as far as the bytecode can say."""
         assert isinstance(tensor, _Tensor)  # of a view
-        ends = [first.bounds(self.ranges)[0] + extent
-                for first, extent in zip(found.first, found.extents, strict=True)]  # fmt: skip
-        is_known = are_different(tensor.shape, tensor.strides, ends)
+        dims = []
+        for extent, stride, first, tile in zip(
+            tensor.shape, tensor.strides, found.first, found.extents, strict=True
+        ):
+            low, high = first.bounds(self.integers.ranges)
+            dims.append(Dimension(extent, stride, low + tile, high + tile))
+        elements = Elements(tuple(dims), ITEM_BITS[tensor.element.kind])
+        is_known = elements.are_different()
         if is_known is None:
-            self.assumptions.add(f"different elements of {owner} are different bytes")
+            self.assumed.append((owner, elements))
         return is_known is not False
+
+    def assume_together(self) -> None:
+        """Lists that elements are disjoint; where not all can be, an access is to all bytes."""
+        is_possible = are_possible([*dict.fromkeys(found for _, found in self.assumed)], self.most)
+        for owner, _ in self.assumed:
+            if is_possible:
+                self.assumptions.add(f"different elements of {owner} are different bytes")
+            else:
+                self.accessed[owner].add(None)
 
     # -- bytes ------------------------------------------------------------------------------------
 
@@ -307,7 +256,7 @@ class _Reader:
         ends: dict[str, list[list[int]]] = {}
         for op in walk(body):
             if isinstance(op, Op) and (found := self.elements[op.id]) is not None:
-                last = [f.bounds(self.ranges)[1] for f in found.first]
+                last = [f.bounds(self.integers.ranges)[1] for f in found.first]
                 end = [max(0, at) + n for at, n in zip(last, found.extents, strict=True)]
                 ends.setdefault(op.accesses[0].buffer, []).append(end)
         for owner, all_ends in ends.items():
@@ -322,7 +271,7 @@ class _Reader:
         accesses = tuple(self.bytes_of(access, exact) for access in node.accesses)
         return replace(node, accesses=accesses)
 
-    def bytes_of(self, access: Access, found: _Elements | None) -> Access:
+    def bytes_of(self, access: Access, found: _Box | None) -> Access:
         shape = self.shapes.get(access.buffer)
         if found is None or shape is None or len(self.accessed[access.buffer]) > 1:
             why = "its addresses are known on the device alone"
@@ -331,13 +280,6 @@ class _Reader:
         strides = tuple(f[0][1] if f else 1 for f in Layout.of(shape).dims)
         offset = sum((a * s for a, s in zip(found.first, strides, strict=True)), Affine())
         return replace(access, offset=offset, shape=found.extents, strides=strides)
-
-
-def _is_integer(kind: Type) -> bool:
-    """Whether it is a scalar of 8 bits or more."""
-    return kind.kind == "tile" and not kind["shape"] and (
-        kind["element"].kind in ("i8", "i16", "i32", "i64")
-    )  # fmt: skip
 
 
 def _is_address(value: Value) -> bool:

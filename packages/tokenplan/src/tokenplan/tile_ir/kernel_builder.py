@@ -32,6 +32,7 @@ from tokenplan.tile_ir.description import (
     integer,
     integers,
 )
+from tokenplan.tile_ir.integers import INDEX_END
 
 
 @dataclass
@@ -110,7 +111,7 @@ class TileKernel:
     def loop(self, name: str, trips: int) -> Iterator[Index]:
         """Statements that are repeated; the variable runs from 0 to trips - 1."""
         trips = integer(f"loop {name}, iterations", trips)
-        if not 0 <= trips < 2**31:
+        if not 0 <= trips < INDEX_END:
             raise DescriptionError(f"loop {name} has 0 to 2^31 - 1 iterations", got=str(trips))
         unique = self._id(_checked("a loop", name))
         opened, outer, self.body = _OpenLoop(unique, trips, dict(self.tiles)), self.body, []
@@ -200,7 +201,7 @@ class TileKernel:
                     f"{made.id}: {min(unknown)} is not a variable of the grid or a loop around"
                 )
             low, high = index.bounds(ranges)
-            if low < 0 or high >= 2**31:
+            if low < 0 or high >= INDEX_END:
                 raise DescriptionError(
                     f"{made.id}: indices are 0 to 2^31 - 1", got=f"{low} to {high}"
                 )

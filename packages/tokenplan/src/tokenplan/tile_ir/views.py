@@ -14,6 +14,7 @@ from tokenplan.tile_ir.bytecode.building import BodyBuilder
 from tokenplan.tile_ir.bytecode.types import TOKEN, pointer, tile
 from tokenplan.tile_ir.computations import broadcast, kind_of
 from tokenplan.tile_ir.description import Array, DescriptionError, Transfer
+from tokenplan.tile_ir.integers import INDEX_END
 
 Attributes = dict[str, object]
 _PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"),
@@ -233,7 +234,7 @@ class Views:
         layout, dims = made.array.layout, zip(made.index, made.step, made.tile.shape, strict=True)
         span = sum((n - 1) * abs(s) for factors in layout.dims for n, s in factors)
         ends = [at.bounds(self.ranges)[1] * step + extent for at, step, extent in dims]
-        if max(span + abs(layout.offset), *ends) >= 2**31:
+        if max(span + abs(layout.offset), *ends) >= INDEX_END:
             raise DescriptionError(
                 f"{made.id}: the offsets of a pointer tile have 32 bits",
                 got=f"{made.array.name} spans {span + 1} elements, the tiles end at {max(ends)}",
