@@ -61,8 +61,8 @@ def test_candidates_that_differ_in_a_hint_without_effect_are_compiled_once(tilei
     assert funnel.reasons == {"ignored: the hint num_cta_in_cga, which sm_80 does not have": 2}
 
 
-def test_an_analysis_that_fails_is_a_result_and_other_candidates_go_on(
-    tileiras, tmp_path, monkeypatch
+def test_an_analysis_that_fails_is_an_error_of_the_package_and_other_candidates_go_on(
+    tileiras, tmp_path, monkeypatch, caplog
 ):
     def failing(described, **options):
         if described.hints["num_cta_in_cga"] == 4:
@@ -73,7 +73,9 @@ def test_an_analysis_that_fails_is_a_result_and_other_candidates_go_on(
     funnel = sweep(clustered, {"ctas": (2, 4)}, Store(tmp_path / "s.sqlite")).funnel
 
     assert (funnel.failed, funnel.compiled) == (1, 1)
-    assert [*funnel.reasons] == ["failed: {'ctas': 4}: RuntimeError: no answer"]
+    raised = "the analysis raises RuntimeError: no answer"
+    assert [*funnel.reasons] == [f"internal error: {{'ctas': 4}}: {raised}"]
+    assert "in failing\n" in caplog.text and f"InternalError: {raised}" in caplog.text
 
 
 def test_a_choice_without_a_kernel_makes_no_store(tileiras, tmp_path, capsys):

@@ -25,10 +25,10 @@ def first_point(variables: int, constraints: Sequence[str], budget: int) -> list
     context = islpy.Context()
     names = ", ".join(f"x{n}" for n in range(variables))
     text = f"{{ [{names}] : {' and '.join(constraints) or 'true'} }}"
-    question = islpy.BasicSet(text, context)
-    context.reset_operations()
-    context.set_max_operations(budget)
     try:
+        question = islpy.BasicSet(text, context)
+        context.reset_operations()
+        context.set_max_operations(budget)
         least = question.lexmin()
         if least.is_empty():
             return None
@@ -37,7 +37,7 @@ def first_point(variables: int, constraints: Sequence[str], budget: int) -> list
         return [
             point.get_coordinate_val(islpy.dim_type.set, n).to_python() for n in range(variables)
         ]
-    except islpy.Error:  # the budget is used, or an error of the library in lexmin
+    except islpy.Error:  # the budget is used, or an error of the library
         raise ExhaustedError from None
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from itertools import product
+from logging import getLogger
 from math import prod
 from traceback import extract_tb
 
-from neuroncore.errors import LaunchError
+from neuroncore.errors import InternalError, LaunchError
 from tokenplan.tile_ir import bytecode, compiler
 from tokenplan.tile_ir.description import Compute, Described, Repeat, Statement, Transfer, walk
 from tokenplan.tile_ir.emission import emit
@@ -20,6 +21,7 @@ from tokenplan.tile_ir.orders import orders_of
 from tokenplan.tile_ir.results import FunctionError, Funnel, SweepError
 from tokenplan.tile_ir.verdicts import architecture, has_slow_load, ignored_hints
 
+LOGGER = getLogger("tokenplan")
 Parameters = Mapping[str, object]
 DEFAULT_HINTS = {"allow_tma": True, "occupancy": 1, "num_cta_in_cga": 1}
 """Hints that change nothing."""
@@ -77,8 +79,18 @@ def _hints(hints: Mapping[str, Mapping[str, int | bool]]) -> dict[str, dict[str,
 
 
 def candidate(make: Callable[..., TileKernel], parameters: Parameters, target: str) -> Candidate:
-    """The candidate; raises LaunchError or AssertionError for an illegal choice."""
+    """The candidate; raises LaunchError or AssertionError for an illegal choice, and InternalError
+    where the analysis fails."""
     described = _made(make, parameters).described()
+    try:
+        return _analysed(described, parameters, target)
+    except LaunchError:
+        raise
+    except Exception as wrong:
+        raise InternalError(f"the analysis raises {type(wrong).__name__}: {wrong}") from wrong
+
+
+def _analysed(described: Described, parameters: Parameters, target: str) -> Candidate:
     orders = orders_of(described, target=target)
     module = emit(described, orders.kernel, orders.kept, target=target)
     key = canonical_key(module, target, compiler.version())
@@ -158,9 +170,10 @@ def candidates(
             funnel.illegal += 1
             funnel.note("illegal", wrong)
             continue
-        except Exception as wrong:  # of the analysis: the other candidates may have none
+        except InternalError as wrong:  # the analysis of the other candidates may not fail
             funnel.failed += 1
-            funnel.note("failed", f"{parameters}: {type(wrong).__name__}: {wrong}")
+            funnel.note("internal error", f"{parameters}: {wrong}")
+            LOGGER.error("please report this error of tokenplan", exc_info=wrong)
             continue
         for hint in found.ignored:
             funnel.note("ignored", f"the hint {hint}, which {target} does not have")
