@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from packages.neuroncore.tests.executor_jobs import JOBS
+from packages.neuroncore.tests.processes import descendants, have_ended
 
 from neuroncore.executors import (
     ExecutorError,
@@ -30,6 +31,7 @@ from neuroncore.executors import (
 )
 from neuroncore.executors import workers as workers_module
 from neuroncore.executors.messages import MessageError, read_message
+from neuroncore.executors.ray_address import _REQUEST
 
 LIMITS = Limits(seconds=5.0, num_bytes=200 << 20)
 MAKERS = {
@@ -304,6 +306,59 @@ def test_a_driver_that_is_killed_ends_all_that_its_jobs_have_started(tmp_path):
     assert not [number for number in ids if is_running(number)]
 
 
+STARTING = """
+from neuroncore.executors import Job, pool
+with pool(2, preload="slow_to_import") as executor:
+    executor.submit(Job("a", "builtins:print"))
+    executor.run(print)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_workers_start_ends_all_of_them(number, tmp_path):
+    (tmp_path / "slow_to_import.py").write_text("import time; time.sleep(60)")
+    command = [sys.executable, "-c", STARTING]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as driver:
+        while len(below := descendants(driver.pid)) < 1:
+            assert driver.poll() is None
+        driver.send_signal(number)
+        out, err = driver.communicate()
+
+    assert (out, err.splitlines()[-1]) == ("", "KeyboardInterrupt")
+    assert have_ended(below)
+
+
+@pytest.mark.parametrize("executor", ["pool(1)", "ray_cluster('local', 1)"])
+def test_workers_find_no_module_in_the_current_folder(executor, tmp_path):
+    if "ray" in executor:
+        pytest.importorskip("ray")
+    (tmp_path / "pickle.py").write_text("import os; os._exit(9)")
+    code = (
+        "from neuroncore.executors import Job, pool, ray_cluster\n"
+        f"with {executor} as executor:\n"
+        "    executor.submit(Job('a', 'builtins:print', 2))\n"
+        "    executor.run(lambda event: print(type(event).__name__))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+
+    assert done.stdout == "Finished\n", done.stderr
+
+
+def test_a_worker_that_replaces_another_is_no_part_of_the_start_up(tmp_path):
+    with pool(1) as executor:
+        events_of(executor, Job("a", JOBS + "square", 2))
+        startup_s = executor.startup_s
+        events = events_of(executor, Job("b", JOBS + "die_first", str(tmp_path)))
+
+        assert only(events, WorkerLost)
+        assert executor.startup_s == startup_s > 0
+
+
 def test_a_worker_whose_job_blocks_threads_ends_with_its_driver(tmp_path):
     driver = driver_of("block_threads", tmp_path / "id")
     time.sleep(0.2)
@@ -376,7 +431,8 @@ def test_a_server_that_is_not_a_cluster_is_rejected_before_work_begins():
 
 
 SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-FIELDS = b"\x0f\x10\x10application/grpc\x00\x0bgrpc-status\x0212"
+KNOWN = b"\x88\x0f\x10\x10application/grpc"
+FIELDS = KNOWN + b"\x00\x0bgrpc-status\x0212"
 
 
 @pytest.mark.parametrize(
@@ -385,8 +441,13 @@ FIELDS = b"\x0f\x10\x10application/grpc\x00\x0bgrpc-status\x0212"
         SETTINGS,  # and no answer
         SETTINGS + bytes([0, 0, 1, 1, 5, 0, 0, 0, 1, 0x8D]),  # status 404
         SETTINGS + bytes([0, 0, len(FIELDS), 1, 5, 0, 0, 0, 1]) + FIELDS,  # an unknown method
+        SETTINGS + bytes([0, 0, len(KNOWN), 1, 4, 0, 0, 0, 1]) + KNOWN,  # and no end
+        bytes([0, 0, len(KNOWN), 1, 5, 0, 0, 0, 1]) + KNOWN,  # no settings
+        b"\xff" * 9,
+        _REQUEST,
+        _REQUEST[24:],
     ],
-    ids=["settings", "status", "grpc"],
+    ids=["settings", "status", "grpc", "no end", "no settings", "bytes", "echo", "frames"],
 )
 def test_a_server_of_the_same_protocol_is_rejected_before_work_begins(answer, monkeypatch):
     pytest.importorskip("ray")

@@ -12,7 +12,8 @@ from packages.neuroncore.tests.executor_jobs import JOBS
 from packages.neuroncore.tests.processes import descendants, have_ended, listening
 
 from neuroncore.executors import ExecutorError, ExecutorLostError, Finished, Job, ray_cluster
-from neuroncore.executors.ray_actors import _Cluster, short_folder
+from neuroncore.executors.ray_actors import _Cluster, _short_parent
+from neuroncore.executors.ray_address import answers
 
 LOOPBACK = {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
 
@@ -41,6 +42,7 @@ def test_a_local_cluster_is_in_the_run_s_folder_and_on_the_loopback_address(
     with ray_cluster("local", 1, folder=run_folder) as executor:
         executor.submit(Job("a", JOBS + "square", 2))
         executor.run(watch)
+        assert answers(executor.fleet._head, as_ray=True)
 
     assert [e.value for e in events if isinstance(e, Finished)] == [4]
     assert [name[:8] for name in seen["files"]] == ["nki-ray-"]
@@ -54,10 +56,8 @@ def test_a_run_s_folder_with_a_long_path_is_replaced_by_a_temporary_one(tmp_path
     long = tmp_path / ("folder" * 10)
     long.mkdir()
 
-    made = short_folder(long)
-    made.rmdir()
-
-    assert made.parent == Path(tempfile.gettempdir())
+    assert _short_parent(long) == Path(tempfile.gettempdir())
+    assert _short_parent(Path("/tmp")) == Path("/tmp")
     assert [*long.iterdir()] == []
 
 
@@ -82,6 +82,24 @@ def test_a_cluster_ends_with_its_driver_and_leaves_nothing(run_folder, number):
         driver.send_signal(number)
 
     assert len(below) > 4
+    assert have_ended(below)
+    assert [*run_folder.iterdir()] == []
+
+
+@pytest.mark.parametrize("killed", ["supervisor", "supervisor and driver"])
+def test_processes_of_a_cluster_end_where_its_supervisor_is_killed(run_folder, killed):
+    pytest.importorskip("ray")
+    command = [sys.executable, "-c", DRIVER, str(run_folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as driver:
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        below = descendants(driver.pid)
+        os.kill(below[0], signal.SIGKILL)
+        driver.send_signal(signal.SIGTERM if killed == "supervisor" else signal.SIGKILL)
+
+    if killed == "supervisor and driver":
+        assert [*run_folder.iterdir()]
+        _short_parent(run_folder)
     assert have_ended(below)
     assert [*run_folder.iterdir()] == []
 

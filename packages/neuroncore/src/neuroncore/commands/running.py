@@ -1,7 +1,7 @@
 """A command from its parsed line to its exit code.
 
 0: nothing wrong; 1: findings, or an error in the user's program; 2: a mistake in the options;
-130: interrupted, as a shell reports SIGINT.
+130: interrupted, also by SIGTERM.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import os
 import sys
 from collections.abc import Sequence
 
+from neuroncore.commands.interruption import report_interruption, termination_interrupts
 from neuroncore.commands.parser import Command, add_commands, parse
 from neuroncore.commands.tracebacks import is_of_user, report
 from neuroncore.errors import KernelError, OptionError, Place
 
-INTERRUPTED = 130
 
-
+@termination_interrupts()
 def run_commands(
     parser: argparse.ArgumentParser,
     commands: Sequence[Command],
@@ -46,8 +46,7 @@ def run_commands(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write(f"{parser.prog}: interrupted; {interrupted}\n")
-        return INTERRUPTED
+        return report_interruption(parser.prog, interrupted)
     except (OptionError, *usage_errors) as mistake:
         if isinstance(mistake, KernelError):
             mistake.place = None  # of the command line, not of a program

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pickle
-import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -16,7 +14,6 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from math import isinf
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from neuroncore.commands.function import find_function, parse_name
@@ -134,25 +131,3 @@ def time_expired(job: Job, limits: Limits, worker: str, log: str = "") -> Failed
 def poisoned(job: Job, what: str, worker: str, log: str) -> Failed:
     """A job that is not run again."""
     return Failed(job.key, "poisoned", f"ended {LOST_LIMIT} workers: {what}", log, worker, 0.0)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """What Ctrl-C does, also where a shell that runs this in the background ignores it."""
-    handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler):
-        raise KeyboardInterrupt
-    handler(number, frame)
-
-
-@contextmanager
-def termination_interrupts() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does, where it would end this process at once."""
-    is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if not is_default or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)

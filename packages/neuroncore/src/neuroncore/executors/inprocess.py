@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from math import isinf
 from typing import Any, Self
 
-from neuroncore.executors.execution import TimeSpent, execute, termination_interrupts, time_expired
+from neuroncore.commands.interruption import termination_interrupts
+from neuroncore.executors.execution import TimeSpent, execute, time_expired
 from neuroncore.executors.protocol import (
     Failed,
     Finished,

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,8 +28,10 @@ from select import select
 from shutil import rmtree
 from typing import Any, NamedTuple
 
+from neuroncore.commands.interruption import TERMINATIONS
 from neuroncore.errors import KernelError
 from neuroncore.executors.execution import execute_to_send, release
+from neuroncore.executors.folders import locked, new_folder, remove_abandoned
 from neuroncore.executors.messages import MessageError, read_message
 from neuroncore.executors.protocol import (
     AddressError,
@@ -48,6 +50,8 @@ PREFIX = "nki-ray-"
 """Of the folders of local clusters."""
 LONGEST_FOLDER = 40
 """Characters of a session folder's parent: a socket's path in it has at most 107."""
+RANDOM_CHARACTERS = 8
+"""Of the name of a temporary folder."""
 STORE_BYTES = 80 << 20
 """Of a local cluster's object store, near the least that Ray accepts: values are small."""
 START_S = 90.0
@@ -55,7 +59,7 @@ START_S = 90.0
 CHECK_S = 1.0
 """How often that is tried during a run, and the processes of a local cluster are looked at."""
 _LATE = "the cluster has not started within {:g} s"
-ENDING = (signal.SIGINT, signal.SIGTERM)
+ENDING = (signal.SIGINT, *TERMINATIONS)
 THREADS = 2
 """Of a worker: a job is interrupted while it runs."""
 
@@ -77,7 +81,7 @@ def ray_cluster(
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C and SIGTERM raise KeyboardInterrupt at the end: Ray crashes where its calls are
+    """Signals raise KeyboardInterrupt at the end: Ray crashes where its calls are
     interrupted, and sets a handler of SIGTERM that does. A second one does at once.
     """
     seen: list[int] = []
@@ -136,7 +140,7 @@ class _Cluster:
     def __init__(self, head: tuple[str, int] | None, preload: str, folder: Path | None) -> None:
         self._head, self._preload, self._folder = head, preload, folder
         self._environment: dict[str, str] | None = None
-        self._made: Path | None = None
+        self._opened = ExitStack()
         self._local: subprocess.Popen[bytes] | None = None
         self._ray: Any = None
         self._next_check = 0.0
@@ -165,7 +169,11 @@ class _Cluster:
         _read_environment()
         logging.getLogger("ray").setLevel(logging.ERROR)  # its import sets another
         settings: AbstractContextManager[None] = nullcontext()
-        named: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+        job: Any = import_module("ray.job_config").JobConfig()
+        job._client_job = True  # no folder of the driver is the first in which workers find modules
+        named: dict[str, Any] = {
+            "log_to_driver": False, "configure_logging": False, "job_config": job
+        }  # fmt: skip
         if self._local is not None:
             settings = _local_settings()
             named["_node_ip_address"] = LOOPBACK
@@ -179,7 +187,8 @@ class _Cluster:
 
     def _local_head(self, jobs: int) -> tuple[str, int]:
         """The address of a cluster that ends with this process."""
-        self._made = made = short_folder(self._folder)
+        made = self._opened.enter_context(new_folder(PREFIX, _short_parent(self._folder)))
+        self._opened.callback(_remove, made)
         (made / "token").touch(0o600)
         (made / "token").write_text(token_hex(32))
         os.environ.update({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(made / "token")})
@@ -257,8 +266,7 @@ class _Cluster:
             with self._local as local:
                 assert local.stdin is not None
                 local.stdin.close()  # which ends it
-        if self._made is not None:
-            rmtree(self._made, ignore_errors=True)
+        self._opened.close()
 
 
 def run_head(folder: str, jobs: str) -> None:
@@ -267,7 +275,12 @@ def run_head(folder: str, jobs: str) -> None:
     Agents of Ray outlive its other processes, without a mark by which they are found; they are
     children of the supervisor then, which ends them and removes the folder.
     """
-    go_on_supervised(at_end=partial(rmtree, folder, ignore_errors=True))
+    with locked(Path(folder)):
+        go_on_supervised(at_end=partial(rmtree, folder, ignore_errors=True))
+        _run_node(folder, jobs)
+
+
+def _run_node(folder: str, jobs: str) -> None:
     with _local_settings():
         node = import_module("ray._private.node").Node(
             import_module("ray._private.parameter").RayParams(
@@ -311,21 +324,33 @@ def _first_line(wrong: BaseException) -> str:
     return f"{type(wrong).__name__}: {str(wrong).partition(chr(10))[0]}"
 
 
-def short_folder(parent: Path | None) -> Path:
-    """A new folder in `parent`, or a temporary one where that path is too long for Ray's sockets.
+def _short_parent(folder: Path | None) -> Path:
+    """The folder, or the temporary one where that path is too long for Ray's sockets; without
+    clusters whose processes were all killed.
 
     Raises ExecutorError where no path is short enough.
     """
-    for place in (parent, None):
-        made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-        if len(str(made)) <= LONGEST_FOLDER:
-            return made
-        made.rmdir()
-    raise ExecutorError(
-        f"the path of {made.parent} is too long for Ray's sockets",
-        expected=f"at most {LONGEST_FOLDER - len(made.name) - 1} characters",
-        hint="set TMPDIR to a folder with a shorter path",
-    )
+    places = [place for place in (folder, Path(tempfile.gettempdir())) if place is not None]
+    for place in places:
+        remove_abandoned(place, f"{PREFIX}*", _remove)
+    longest = LONGEST_FOLDER - len(PREFIX) - RANDOM_CHARACTERS - 1
+    short = [place for place in places if len(str(place)) <= longest]
+    if not short:
+        raise ExecutorError(
+            f"the path of {places[-1]} is too long for Ray's sockets",
+            expected=f"at most {longest} characters",
+            hint="set TMPDIR to a folder with a shorter path",
+        )
+    return short[0]
+
+
+def _remove(folder: Path) -> None:
+    """The folder of a cluster, and the processes of Ray that have outlived its supervisor."""
+    for words in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if str(folder).encode() in words.read_bytes():
+                os.kill(int(words.parent.name), signal.SIGKILL)
+    rmtree(folder, ignore_errors=True)
 
 
 class RayWorker:

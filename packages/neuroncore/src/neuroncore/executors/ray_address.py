@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Iterator
 
 from neuroncore.executors.protocol import AddressError
 
@@ -43,15 +44,46 @@ def answers(head: tuple[str, int], as_ray: bool = False) -> bool:
 
 
 def _is_rays(opened: socket.socket) -> bool:
-    """Whether the answer is of gRPC, and not that the method is unknown."""
-    end, found = time.monotonic() + ANSWER_S, b""
-    while (part := opened.recv(1 << 12)) and time.monotonic() < end:
+    """Whether the answer has the status 200 and is gRPC's for a method that is known."""
+    fields = [content for kind, stream, content in _frames(opened) if (kind, stream) == _ANSWER]
+    before, grpc, _ = b"".join(fields[:1]).partition(_GRPC)
+    return _OK in before and bool(grpc) and _UNKNOWN_METHOD not in fields[-1]
+
+
+def _frames(opened: socket.socket) -> Iterator[tuple[int, int, bytes]]:
+    """Kind, stream and content of each frame, to the end of the answer (RFC 9113). Raises OSError
+    where there is another protocol, or no end within ANSWER_S.
+    """
+    end, is_first = time.monotonic() + ANSWER_S, True
+    while time.monotonic() < end:
+        head = _read(opened, _HEAD_BYTES, end)
+        size, kind, flags, stream = (int.from_bytes(head[a:b], "big") for a, b in _HEAD_FIELDS)
+        if size > _MOST_BYTES or (is_first and (kind, flags, stream) != _SETTINGS):
+            raise ConnectionError
+        yield kind, stream, _read(opened, size, end)
+        if stream and flags & _ENDS:
+            return
+        is_first = False
+    raise TimeoutError
+
+
+def _read(opened: socket.socket, size: int, end: float) -> bytes:
+    found = b""
+    while len(found) < size:
+        opened.settimeout(max(0.0, end - time.monotonic()))
+        part = opened.recv(size - len(found))
+        if not part:
+            raise ConnectionError
         found += part
-        if b"application/grpc" in found:
-            return b"grpc-status\x0212" not in found
-    return False
+    return found
 
 
+_HEAD_BYTES, _HEAD_FIELDS = 9, ((0, 3), (3, 4), (4, 5), (5, 9))
+_MOST_BYTES = 1 << 14
+"""Of a frame, unless a client's settings allow more."""
+_SETTINGS, _ANSWER, _ENDS = (4, 0, 0), (1, 1), 1
+_OK, _GRPC, _UNKNOWN_METHOD = b"\x88", b"application/grpc", b"grpc-status\x0212"
+"""Fields as servers of Ray encode them (RFC 7541)."""
 _FIELDS = (
     b"\x83\x86\x04\x26/ray.rpc.NodeInfoGcsService/CheckAlive\x01\x03ray"
     b"\x0f\x10\x10application/grpc\x00\x02te\x08trailers"

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, NoReturn
 
@@ -37,10 +38,10 @@ def start_supervised(
     """
     module, _, name = function.partition(":")
     code = f"import sys; from {module} import {name}; {name}(*sys.argv[1:])"
-    path = os.pathsep.join(entry for entry in sys.path if entry)
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     try:
         return subprocess.Popen(
-            [sys.executable, "-c", code, *words], env={**variables, "PYTHONPATH": path},
+            [sys.executable, "-P", "-c", code, *words], env={**variables, "PYTHONPATH": path},
             stdin=subprocess.PIPE, start_new_session=True, **settings,
         )  # fmt: skip
     except OSError as wrong:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, Protocol, Self
 
-from neuroncore.executors.execution import poisoned, release, termination_interrupts, time_expired
+from neuroncore.commands.interruption import termination_interrupts
+from neuroncore.executors.execution import poisoned, release, time_expired
 from neuroncore.executors.protocol import (
     LOST_LIMIT,
     Event,
@@ -112,13 +114,12 @@ class WorkerExecutor:
 
     def __enter__(self) -> Self:
         self._began = time.monotonic()
-        try:
+        with termination_interrupts(), ExitStack() as opened:
+            opened.callback(self.__exit__)
             self.fleet.open(self.jobs)
             for _ in range(self.jobs):
                 self._start()
-        except BaseException:
-            self.__exit__()
-            raise
+            opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -237,7 +238,8 @@ class WorkerExecutor:
                 hint="install the same version on every machine",
             )  # fmt: skip
         worker.is_ready, self._not_ready = True, 0
-        self.startup_s = max(self.startup_s, time.monotonic() - self._began)
+        if self._started == self.jobs:  # no worker has been replaced
+            self.startup_s = time.monotonic() - self._began
 
     def _gone(self, worker: _Worker, what: str, log: str, watch: Watch) -> None:
         self._not_ready += not worker.is_ready

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import geometric_mean
 
+from neuroncore.commands.interruption import INTERRUPTED
 from neuroncore.commands.parser import add_progress
-from neuroncore.commands.running import INTERRUPTED
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.executors.options import add_executor, executor_of
 from nkigym.sweeps import PRELOAD, Row, Sweep, run_sweep
@@ -105,7 +105,8 @@ def figures(sweep: Sweep, store: Path) -> Iterator[str]:
         yield f"geometric mean {sweep.mean_speedup:.2f} times as fast as the start, all proved"
     yield (
         f"{len(sweep.tasks)} tasks, {sweep.resumed} of them from {store}; {sweep.executor}, "
-        f"{sweep.seconds:.1f} s, start-up {sweep.startup_s:.1f} s, {sweep.results:,} results"
+        f"{sweep.seconds:.1f} s, of which {sweep.startup_s:.1f} s start-up, "
+        f"{sweep.results:,} results"
     )
     for worker, jobs in sorted(sweep.shares.items()):
         yield f"  {worker}: {jobs} jobs, {sweep.busy_s[worker]:.1f} s"

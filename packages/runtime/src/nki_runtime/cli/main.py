@@ -15,7 +15,7 @@ from neuroncore.commands.files import OutputError, naming_output
 from neuroncore.commands.parser import add_confinement, add_output_format, add_target
 from neuroncore.commands.parser import make_parser as parser_of
 from neuroncore.commands.reporting import add_report, finish_report, make_reporter
-from neuroncore.commands.running import INTERRUPTED
+from neuroncore.commands.interruption import INTERRUPTED
 from neuroncore.commands.tracebacks import render_usage, report
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.findings.formats import FORMATS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -70,8 +68,6 @@ _OWN_OPTIONS = ("--help", "-h", "--version")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # a kill ends workers, too
     parser = make_parser(
         "nki-migrate",
         "Migrate NKI kernels from 0.1 (beta1) to 0.7, and check that old and new agree.",

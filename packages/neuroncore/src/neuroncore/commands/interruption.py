@@ -1,0 +1,58 @@
+"""Ctrl-C and signals that end a process: one exception, one message, one exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from types import FrameType
+
+INTERRUPTED = 130
+"""An exit code, as a shell reports SIGINT."""
+TERMINATIONS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+
+
+def report_interruption(command: str, what: str = "nothing was reported") -> int:
+    """Print a line on stderr; the exit code."""
+    sys.stderr.write(f"{command}: interrupted; {what}\n")
+    return INTERRUPTED
+
+
+def entry_point(command: str, module: str) -> Callable[[Sequence[str] | None], int]:
+    """The function `main` of a module that is imported when it is called, so that an interruption
+    of these imports is one of the command.
+    """
+
+    def main(argv: Sequence[str] | None = None) -> int:
+        with termination_interrupts():
+            try:
+                return import_module(module).main(argv)
+            except KeyboardInterrupt:
+                return report_interruption(command)
+
+    return main
+
+
+@contextmanager
+def termination_interrupts() -> Iterator[None]:
+    """SIGTERM and SIGHUP do what Ctrl-C does, where they would end this process at once."""
+    is_main = threading.current_thread() is threading.main_thread()
+    changed = [n for n in TERMINATIONS if is_main and signal.getsignal(n) is signal.SIG_DFL]
+    try:
+        for number in changed:
+            signal.signal(number, _interrupt)
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """What Ctrl-C does, also where a shell that runs this in the background ignores it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        raise KeyboardInterrupt
+    handler(number, frame)

@@ -1,0 +1,46 @@
+"""Folders that last as long as a run: locked by it, removed by a later one where it was killed."""
+
+from __future__ import annotations
+
+import fcntl
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+
+LOCK = ".nki-run"
+
+
+@contextmanager
+def new_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
+    """A new folder in `parent` (default: temporary) that is removed at the end."""
+    made = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    try:
+        with (made / "new").open("w+b") as lock:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_SH)
+                Path(lock.name).rename(made / LOCK)
+            yield made
+    finally:
+        rmtree(made, ignore_errors=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """This process, and the ones that it forks, keep a folder of another one as well."""
+    with ExitStack() as opened:
+        with suppress(OSError):  # a file system without locks
+            lock = opened.enter_context((folder / LOCK).open("r+b"))
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+
+
+def remove_abandoned(
+    parent: Path, pattern: str, remove: Callable[[Path], object] = rmtree
+) -> None:  # fmt: skip
+    """Remove the folders of such names that no process has locked."""
+    for lock in parent.glob(f"{pattern}/{LOCK}"):
+        with suppress(OSError), lock.open("r+b") as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(lock.parent)

@@ -1,0 +1,39 @@
+"""Ctrl-C and SIGTERM: one message and one exit code, also during imports."""
+
+import os
+import signal
+
+import pytest
+
+from neuroncore.commands.interruption import entry_point, termination_interrupts
+
+
+def test_an_interruption_of_the_imports_of_a_command_is_one_of_the_command(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "interrupted_imports.py").write_text("raise KeyboardInterrupt")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert entry_point("tool", "interrupted_imports")([]) == 130
+    assert capsys.readouterr().err == "tool: interrupted; nothing was reported\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
+def test_a_termination_is_an_interruption(number, handler):
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), termination_interrupts():
+            os.kill(os.getpid(), number)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with termination_interrupts():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -1,0 +1,68 @@
+"""Folders of runs: removed at the end, and by the next run where a process was killed."""
+
+import subprocess
+import sys
+
+import pytest
+
+from neuroncore.executors.folders import locked, new_folder, remove_abandoned
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from neuroncore.executors.folders import new_folder
+with new_folder("run-", Path(sys.argv[1])) as folder:
+    (folder / "content").touch()
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def owner(tmp_path):
+    command = [sys.executable, "-c", OWNER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def test_a_folder_is_removed_at_the_end(tmp_path):
+    with new_folder("run-", tmp_path) as folder:
+        (folder / "content").touch()
+
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_is_removed_once_its_owner_was_killed(owner, tmp_path):
+    (folder,) = tmp_path.iterdir()
+    remove_abandoned(tmp_path, "run-*")
+    assert (folder / "content").exists()
+    owner.kill()
+    owner.wait()
+
+    remove_abandoned(tmp_path, "other-*")
+    assert folder.exists()
+    remove_abandoned(tmp_path, "run-*")
+    assert not folder.exists()
+
+
+def test_a_folder_that_another_process_has_locked_stays(owner, tmp_path):
+    (folder,) = tmp_path.iterdir()
+
+    with locked(folder):
+        owner.kill()
+        owner.wait()
+        remove_abandoned(tmp_path, "run-*")
+        assert folder.exists()
+    remove_abandoned(tmp_path, "run-*")
+    assert not folder.exists()
+
+
+def test_folders_of_others_stay(tmp_path):
+    (tmp_path / "run-1").mkdir()
+
+    remove_abandoned(tmp_path, "run-*")
+
+    assert (tmp_path / "run-1").exists()
