@@ -23,6 +23,7 @@ from nkigym.store import (
     problem_keys,
     problem_of,
 )
+from nkigym.store.store import _JOB
 
 ROOT = Path(__file__).parents[4]
 PROBLEM = Problem("sha256:1", "f", "trn2", "0.6", "costs", "program f …")
@@ -155,6 +156,17 @@ def test_two_drivers_of_one_sweep_add_each_job_once(tmp_path):
     with Store(path) as store:
         assert len(store.finished()) == 40
         assert len(store.runs(PROBLEM.key)) == 40 + 2 * 40
+
+
+def test_the_report_of_a_job_is_found_by_an_index(tmp_path):
+    with Store(tmp_path / "found") as store:
+        store.add(PROBLEM)
+        for job in ("a", "b", "a", None, None):
+            store.add_run(PROBLEM, {} if job is None else {"job": job})
+
+        assert [run.get("job") for run in store.runs(PROBLEM.key)] == ["b", "a", None, None]
+        plan = store._made.execute(f"EXPLAIN QUERY PLAN DELETE FROM runs WHERE {_JOB} = 'a'")
+        assert "SEARCH runs USING INDEX jobs" in str(plan.fetchall())
 
 
 def test_writers_at_the_same_time_lose_nothing(tmp_path):
@@ -297,6 +309,33 @@ def test_a_full_disk_is_said_and_what_was_found_is_kept(tmp_path):
         assert 0 < len(kept) < 5000
         assert sorted(kept) == [f"d{n:060}" for n in range(len(kept))]
         store.add(PROBLEM, results(0, 5))  # there is room again
+
+
+def test_an_interruption_between_two_results_loses_none(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with Store(tmp_path / "found") as store:
+        recorder = Recorder(store, PROBLEM)
+        recorder.add(results(0, 1)[0])
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "add", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                recorder.flush()
+        recorder.flush()
+
+        assert len(store.latencies(PROBLEM.key)) == 1
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_store_that_may_not_be_written_is_rejected_before_a_search(what, tmp_path, monkeypatch):
+    Store(tmp_path / "found").close()
+    kept = {"file": tmp_path / "found", "folder": tmp_path}[what]
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != kept)
+
+    with pytest.raises(StoreError, match="may not be written"):
+        Store(tmp_path / "found")
+    Store(tmp_path / "found", create=False).close()
 
 
 def test_a_recorder_writes_what_waits_at_the_end(tmp_path):

@@ -106,6 +106,11 @@ def test_a_file_that_cannot_be_used_is_rejected_before_work_begins(tmp_path, tex
         (ONE.format("targets = ['trn2', 'gen3', 'trn2']"), "trn2, seed 0, 3 times"),
         (ONE.format("").replace("']]", "'], ['f32[128,128]']]"), "seed 0, 2 times"),
         (ONE.format("\n") + ONE.format("seeds = [1, 0]"), "seed 0, 2 times"),
+        (
+            ONE.format("").replace("']]", "'], ['x=float32[128, 128]'], ['x=single[128,128]']]"),
+            "softmax f32[128,128] trn2, seed 0, 3 times",
+        ),
+        (ONE.format("\n") + ONE.format("").replace("'/", "'/./", 1), "seed 0, 2 times"),
     ],
 )
 def test_a_task_that_is_listed_twice_is_rejected(tmp_path, text, what):
@@ -189,6 +194,19 @@ def test_a_module_beside_a_function_that_it_imports_is_part_of_its_key(tmp_path)
     assert task.key() == before
     helper.write_text("def double(x): return x * 4.0\n")
     assert task.key() != before
+
+
+@pytest.mark.parametrize("spec", ["float32[256, 128]", "x=f32[256,128]"])
+def test_another_spelling_of_a_task_is_resumed_and_shown(spec, sweep_file, tmp_path, monkeypatch):
+    run_sweep(read_sweep(sweep_file)[:1], InProcess(), tmp_path / "found.db")
+    sweep_file.write_text(sweep_file.read_text().replace("f32[256,128]", spec, 1))
+    monkeypatch.chdir(tmp_path)
+
+    (task, *_) = read_sweep(Path(sweep_file.name))
+    again = run_sweep([task], InProcess(), tmp_path / "found.db")
+
+    assert again.resumed == 1
+    assert again.ordered[0]["specs"] == [spec]
 
 
 def test_another_release_of_the_project_has_other_keys(sweep_file, monkeypatch):

@@ -7,6 +7,7 @@ file that is damaged, or that another version has written, is rejected and not t
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -25,6 +26,8 @@ WAIT_S = 60.0
 MAPPED = 1 << 30
 """Bytes of a file that are mapped while it is checked."""
 
+_JOB = "json_extract(report, '$.job')"
+"""The job of a sweep whose report a row is."""
 _TABLES = (
     """CREATE TABLE roots (
         digest TEXT PRIMARY KEY, program TEXT NOT NULL
@@ -44,6 +47,7 @@ _TABLES = (
         report TEXT NOT NULL
     )""",
     "CREATE INDEX fastest ON results (problem, latency_ns)",
+    f"CREATE INDEX jobs ON runs ({_JOB}) WHERE {_JOB} IS NOT NULL",
 )
 
 
@@ -95,6 +99,9 @@ class Store:
     def _open(self, create: bool) -> sqlite3.Connection:
         if not create and not self.path.exists():
             raise StoreError(f"store not found: {self.path}", hint="`nkigym tune --store` makes it")
+        places = (self.path, self.path.parent)
+        if create and self.path.is_file() and not all(os.access(p, os.W_OK) for p in places):
+            raise StoreError(f"{self.path} may not be written", expected="a store, or no file")
         mode = "rwc" if create else "ro"
         uri = f"file:{quote(str(self.path))}?mode={mode}"
         made = sqlite3.connect(uri, uri=True, timeout=WAIT_S, isolation_level=None)
@@ -133,15 +140,10 @@ class Store:
 
     def add_run(self, problem: Problem, report: Mapping[str, Any]) -> int:
         """Adds the report of a search; of a job of a sweep it replaces the one that is there."""
-        text = json.dumps(report)
+        row = (problem.key, json.dumps(report))
         with self._transaction() as made:
-            made.execute(
-                "DELETE FROM runs WHERE json_extract(report, '$.job') = json_extract(?, '$.job')",
-                (text,),
-            )
-            added = made.execute(
-                "INSERT INTO runs (problem, report) VALUES (?, ?)", (problem.key, text)
-            )
+            made.execute(f"DELETE FROM runs WHERE {_JOB} = ?", (report.get("job"),))
+            added = made.execute("INSERT INTO runs (problem, report) VALUES (?, ?)", row)
         assert added.lastrowid is not None
         return added.lastrowid
 
@@ -202,8 +204,7 @@ class Store:
     def finished(self) -> dict[str, dict[str, Any]]:
         """The report of every job of a sweep, by the job's key."""
         rows = self._read(
-            "SELECT json_extract(report, '$.job'), report FROM runs "
-            "WHERE json_extract(report, '$.job') IS NOT NULL ORDER BY number"
+            f"SELECT {_JOB}, report FROM runs WHERE {_JOB} IS NOT NULL ORDER BY number"
         )
         return {job: json.loads(report) for job, report in rows}
 
@@ -219,6 +220,15 @@ class Store:
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         with TranslatedErrors(self.path), closing(self._made.execute(query, values)) as rows:
             return rows.fetchall()
+
+
+def is_store(path: Path) -> bool:
+    """Whether a file is one of any version."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        header = file.read(100)
+    return header[:15] == b"SQLite format 3" and header[68:72] == APPLICATION.to_bytes(4, "big")
 
 
 def _digest(program: str) -> str:
@@ -297,8 +307,8 @@ class Recorder:
 
     def flush(self) -> None:
         """Everything that waits, now."""
-        waiting, self._waiting = self._waiting, []
-        self._keep(lambda: self.store.add(self.problem, waiting))
+        self._keep(lambda: self.store.add(self.problem, self._waiting))
+        self._waiting = []
 
     def close(self, report: dict) -> None:
         """The end of a search."""

@@ -41,6 +41,8 @@ class Sweep:
     rows: dict[str, Row] = field(default_factory=dict)
     tuned: dict[str, Tuned] = field(default_factory=dict)
     """Winners that this run has found, by key."""
+    resumes: bool = True
+    """Whether the next run goes on from its reports; otherwise each run has its own."""
     is_interrupted: bool = False
     resumed: int = 0
     executor: str = ""
@@ -111,25 +113,27 @@ def run_sweep(
     Raises StoreError where the store cannot take a result, and what the executor raises.
     """
     by_key = {task.key(): task for task in tasks}
-    sweep = Sweep(by_key, executor=executor.name)
+    sweep = Sweep(by_key, resumes=resume, executor=executor.name)
     with Store(store) as opened:
         done = opened.finished() if resume else {}
-        sweep.rows = {key: done[key]["row"] for key in by_key if key in done}
+        sweep.rows = {
+            key: done[key]["row"] | _named(task) for key, task in by_key.items() if key in done
+        }
         sweep.resumed = len(sweep.rows)
         todo = {key: task for key, task in by_key.items() if key not in done}
         if todo:
             executor.jobs = min(executor.jobs, len(todo))
-            with executor:
-                for key, task in todo.items():
-                    payload = TaskPayload(task, store.resolve(), candidates is not None)
-                    executor.submit(Job(key, FUNCTION, payload))
-                try:
+            for key, task in todo.items():
+                payload = TaskPayload(task, store.resolve(), candidates is not None)
+                executor.submit(Job(key, FUNCTION, payload))
+            try:
+                with executor:
                     executor.run(
                         _Collector(sweep, opened, watcher, candidates),
                         None if candidates is None else candidates.step,
                     )
-                except KeyboardInterrupt:
-                    sweep.is_interrupted = True
+            except KeyboardInterrupt:
+                sweep.is_interrupted = True
         sweep.startup_s, sweep.seconds = executor.startup_s, time.monotonic() - sweep.began
     return sweep
 
@@ -172,7 +176,8 @@ class _Collector:
         if tuned.report.stopped == "interrupted":  # the next run tunes it again
             return
         row = {**_named(self.sweep.tasks[key]), **_figures(tuned), "status": "ok"}
-        self.store.add_run(value.problem, {**tuned.report.to_json(), "job": key, "row": row})
+        job = {"job": key, "row": row} if self.sweep.resumes else {}
+        self.store.add_run(value.problem, tuned.report.to_json() | job)
         self.sweep.rows[key] = row
 
     def _count(self, worker: str, seconds: float) -> None:

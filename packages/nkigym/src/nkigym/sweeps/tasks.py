@@ -58,6 +58,8 @@ class SweepTask:
     seed: int = 0
     options: Mapping[str, Any] | None = None
     """Other arguments of `tune`."""
+    arguments: tuple[str, ...] | None = None
+    """The specs in the order of the function's arguments, in one spelling."""
 
     @property
     def label(self) -> str:
@@ -65,18 +67,37 @@ class SweepTask:
         name = self.function.rpartition(":")[2]
         return f"{name} {' '.join(self.specs)} {self.target or ''}".strip()
 
+    @property
+    def identity(self) -> str:
+        """The fields as text, the same for each spelling of specs and of a file's path."""
+        file = _file(self.function)
+        function = f"{os.path.realpath(file)}{self.function.removeprefix(file)}" if file else None
+        specs = self.specs if self.arguments is None else self.arguments
+        fields = asdict(self) | {"specs": specs, "function": function or self.function}
+        return json.dumps(fields, sort_keys=True, default=str)
+
     def key(self) -> str:
         """The digest of the task, of its function's file and the ones beside it that this imports,
         of the cost constants and of this project's release.
         """
-        content = [asdict(self), _sources_digest(self.function), costs_version(), release()]
-        return sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+        content = [self.identity, _sources_digest(self.function), costs_version(), release()]
+        return sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _where(function: str) -> str:
+    return function if ":" not in function else parse_name(function).where
+
+
+def _file(function: str) -> str:
+    """The file of a function or program; empty for a module."""
+    where = _where(function)
+    return where if os.path.isfile(where) else ""  # noqa: PTH113  # no name is too long
 
 
 def _sources_digest(function: str) -> str:
-    where = function if ":" not in function else parse_name(function).where
+    where = _where(function)
     file, folder = Path(where), Path(where).parent
-    if not os.path.isfile(where):  # noqa: PTH113  # False also for a name that is too long
+    if not _file(function):
         try:
             spec = importlib.util.find_spec(where)
         except (ImportError, ValueError):  # not a module: the job reports it
@@ -170,10 +191,10 @@ def read_sweep(path: Path, limit_s: float = inf) -> tuple[SweepTask, ...]:
 
 
 def _check_repeats(path: Path, tasks: Sequence[SweepTask]) -> None:
-    """Raises SweepFileError where two tasks are equal, also under two names of a target."""
-    (task, times), *_ = Counter(map(repr, tasks)).most_common(1)
+    """Raises SweepFileError where two tasks are equal, also in two spellings."""
+    ((task, times),) = Counter(task.identity for task in tasks).most_common(1)
     if times > 1:
-        repeated = next(each for each in tasks if repr(each) == task)
+        repeated = next(each for each in tasks if each.identity == task)
         raise SweepFileError(
             f"{path} lists {repeated.label}, seed {repeated.seed}, {times} times",
             expected="each function, shapes, target and seed once",
@@ -215,12 +236,11 @@ def _tasks(
     budget.check_below(limit_s, where)
     check_version(given["nki"])
     name = _located(folder, given["name"])
-    for specs in given["shapes"]:
-        _check_loads(where, name, specs, given["nki"])
-    for specs, target, seed in product(given["shapes"], given["targets"], given["seeds"]):
+    shapes = [(specs, _arguments(where, name, specs, given["nki"])) for specs in given["shapes"]]
+    for (specs, arguments), target, seed in product(shapes, given["targets"], given["seeds"]):
         yield SweepTask(
             name, tuple(specs), resolve_target(target).name, given["nki"], budget,
-            given["strategy"], seed, {"start": given["start"]},
+            given["strategy"], seed, {"start": given["start"]}, arguments,
         )  # fmt: skip
 
 
@@ -241,10 +261,12 @@ def _check_values(where: str, given: Mapping[str, Any]) -> None:
         raise SweepFileError(f"a seed of {where} is not 0 or more", got=repr(min(given["seeds"])))
 
 
-def _check_loads(where: str, name: str, specs: Sequence[Any], nki: str) -> None:
-    """Raises SweepFileError where the function is not there or does not take such arguments."""
+def _arguments(where: str, name: str, specs: Sequence[Any], nki: str) -> tuple[str, ...]:
+    """The specs of the arguments in order. Raises SweepFileError where the function is not there or
+    does not take such arguments.
+    """
     try:
-        load_kernel(name, list(map(str, specs)), nki=nki)
+        return tuple(map(str, load_kernel(name, list(map(str, specs)), nki=nki)[1]))
     except (Exception, SystemExit) as wrong:  # of the user's file, too
         what = wrong.what if isinstance(wrong, KernelError) else f"{type(wrong).__name__}: {wrong}"
         raise SweepFileError(
