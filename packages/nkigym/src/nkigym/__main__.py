@@ -1,6 +1,6 @@
 """`python -m nkigym` is the command `nkigym`."""
 
-from nkigym.cli.main import main
+from nkigym.cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

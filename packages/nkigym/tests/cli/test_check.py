@@ -83,6 +83,8 @@ def test_the_certificate_of_a_step(tmp_path, capsys):
         (lambda data: data.update(program=data["program"].replace('"0.7"', '"0."')), 1,
          "NKI 0. is unknown"),
         (lambda data: data.pop("program"), 2, "not a certificate of a step: no program"),
+        (lambda data: data.update(program=data["program"] + "  x = = 1\n"), 2, "x = = 1"),
+        (lambda data: data.update(program="def f("), 2, ":1:6: not a program"),
     ],
 )  # fmt: skip
 def test_a_certificate_is_of_its_step_and_program(change, code, what, tmp_path, capsys):

@@ -108,6 +108,17 @@ def test_options_that_cannot_be_used_are_rejected_before_work_begins(options, wh
     assert what in err and "baseline µs" not in err
 
 
+def test_searches_in_workers_leave_the_reports_of_earlier_ones(tmp_path, capsys):
+    store = tmp_path / "found.db"
+
+    for _ in range(2):
+        assert main([*TUNE, "--jobs", "2", "--store", str(store)]) == 0
+
+    with Store(store, create=False) as opened:
+        (problem,) = opened.problems()
+        assert sorted(run["seed"] for run in opened.runs(problem.key)) == [0, 0, 1, 1]
+
+
 def exit_code(*words):
     try:
         return main(list(words))

@@ -1,6 +1,5 @@
 """The device runner, against a stand-in for the vendor's packages and device files."""
 
-import os
 import sys
 
 import numpy as np
@@ -8,9 +7,10 @@ import pytest
 from packages.nkigym.tests import tuning_kernels
 
 from neuroncore.commands.files import OutputError
+from neuroncore.executors.folders import LOCK, new_folder
 from nkigym.baseline import baseline_kernel
 from nkigym.runners import Interpreter, Neuron, NeuronError, Timeline, case_of, cores
-from nkigym.runners.neuron import _driver, visible_cores
+from nkigym.runners.neuron import NEFF, VERSIONS_FILE, visible_cores
 from nkigym.runners.protocol import wrong_output
 
 TWO = baseline_kernel(tuning_kernels.two, "f32[128,64]", "f32[128,64]")
@@ -142,14 +142,29 @@ def test_an_artefact_without_content_is_compiled_again(name, runner):
 
 
 def test_what_a_killed_driver_has_not_finished_is_removed_by_the_next(runner):
-    names = _driver(2**22 + 1), _driver(os.getppid()), "other-4194305", _driver("1-4194305")
-    of_killed, *others = (runner.artefacts / f"0123.{driver}.5" for driver in names)
-    for folder in (of_killed, *others):
+    of_killed, of_user = runner.artefacts / "0123.4567.89", runner.artefacts / "a.b.c"
+    for folder in (of_killed, of_user):
         folder.mkdir()
+    (of_killed / LOCK).touch()
 
-    measured(runner, TWO)
+    with new_folder("0123.4567.", runner.artefacts) as of_other:
+        measured(runner, TWO)
+        assert {*runner.artefacts.glob("*.*")} == {of_user, of_other}
 
-    assert {*runner.artefacts.glob("*.*")} == {*others}
+
+def test_what_another_driver_has_compiled_meanwhile_stays(runner):
+    found, case = [], case_of("0", TWO, TWO, 1.0)
+    with runner.begin(found.append) as run:
+        folder = runner.payload(case).folder
+        folder.mkdir()
+        run.submit(case)
+        (folder / "of another").touch()
+        (folder / NEFF).write_text("kernel of another")
+        (folder / VERSIONS_FILE).write_text("{}")
+        run.finish()
+
+    assert (folder / "of another").exists()
+    assert [*runner.artefacts.iterdir()] == [folder]
 
 
 def test_artefacts_that_are_a_file_are_rejected(vendor, devices, tmp_path):

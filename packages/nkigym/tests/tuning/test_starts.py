@@ -150,6 +150,14 @@ def test_what_a_function_returns_and_changes_is_compared_with_its_kernel(functio
     assert [each.passed for each in tuned.checks if each.name == "function"] == [True]
 
 
+def test_another_number_of_results_is_found():
+    made = problem(listed, ("f32[128,64]",), None, None)
+    other = replace(made, function=lambda x: x + 1)
+
+    with pytest.raises(Exception, match="function: FAILED, 2 outputs, 1 of the function"):
+        verify_winner(made.root, made.root, (), lambda: iter(()), other.reference)
+
+
 def test_an_argument_that_a_kernel_changes_otherwise_is_found():
     made = problem(changed, ("f32[128,64]",), None, None)
     other = replace(made, function=lambda x: np.add(x, 1) * 2)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from neuroncore.documents import parse_json
-from nkigym.checker.findings import CertificateFileError, Finding
+from nkigym.checker.findings import CertificateFileError, Finding, certified_program
 from nkigym.checker.functions import FUNCTIONS
 from nkigym.checker.value_numbering import Numbered, numbered, wrong_values
 from nkigym.tiles import TileProgram, parse_tiles, print_tiles
@@ -76,9 +76,7 @@ class Certificate:
 
 
 def read_certificate(text: str) -> Certificate:
-    """The certificate that a file contains. Raises CertificateFileError where it contains none, and
-    ProgramTextError where its program is none.
-    """
+    """The certificate that a file contains. Raises CertificateFileError where it contains none."""
     try:
         given = parse_json(text)
         if (given["format"], given["version"], given["atom"]) != (FORMAT, VERSION, ATOM):
@@ -94,4 +92,5 @@ def read_certificate(text: str) -> Certificate:
         raise CertificateFileError(
             f"{function!r} is not a function of the checker", expected=", ".join(FUNCTIONS)
         )
-    return Certificate(parse_tiles(program), tiles, output, function)
+    with certified_program():
+        return Certificate(parse_tiles(program), tiles, output, function)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from neuroncore.errors import KernelError
+from neuroncore.errors import KernelError, ProgramTextError
 
 
 class Finding(NamedTuple):
@@ -23,3 +25,12 @@ class NotAllowedError(ValueError):
 
 class CertificateFileError(KernelError):
     """A certificate that cannot be read."""
+
+
+@contextmanager
+def certified_program() -> Iterator[None]:
+    """Raise CertificateFileError, with the line, where a certificate's program is none."""
+    try:
+        yield
+    except ProgramTextError as wrong:
+        raise CertificateFileError(f"the program of the certificate: {wrong}") from None

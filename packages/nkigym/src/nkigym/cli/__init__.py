@@ -1,7 +1,7 @@
 """`nkigym`: search over schedules, from the command line."""
 
-from nkigym.cli.main import main
+from neuroncore.commands.interruption import entry_point
 
-__all__ = [
-    "main",
-]
+main = entry_point("nkigym", "nkigym.cli.commands")
+
+__all__ = ["main"]

@@ -13,6 +13,7 @@ from neuroncore.documents import parse_json
 from neuroncore.errors import KernelError, OptionError
 from neuroncore.program import Program, check, parse_program
 from nkigym.checker import CertificateFileError, check_kernels, check_step, read_certificate
+from nkigym.checker.findings import certified_program
 from nkigym.tiles import TileProgram
 from nkigym.transforms import TransformError, TransformStep, certify
 from nkigym.tuning.loading import load_kernel
@@ -61,7 +62,8 @@ def _other_claims(data: Mapping[str, Any]) -> list[str]:
     """Whether the step needs other claims in the program of the certificate."""
     if not isinstance(data.get("program"), str) or "step" not in data:
         raise CertificateFileError("not a certificate of a step: no program, or no step")
-    program = parse_program(data["program"])
+    with certified_program():
+        program = parse_program(data["program"])
     check(program)
     try:
         made = certify(program, TransformStep.from_json(data["step"]))

@@ -13,6 +13,7 @@ from nkigym.checker import CertificateFileError
 from nkigym.cli import check, stored, sweep
 from nkigym.cli import enumerate as enumeration
 from nkigym.cli import tune as tuning
+from nkigym.cli.writing import check_files
 from nkigym.store import StoreError
 from nkigym.sweeps import SweepFileError
 
@@ -65,16 +66,20 @@ MAX_LINES = 5
 """Of a rejection without --verbose."""
 
 
-def _with_verbose(command: Command) -> Command:
+def _with_checks(command: Command) -> Command:
     def add_options(parser: argparse.ArgumentParser) -> None:
         command.add_options(parser)
         parser.add_argument("-v", "--verbose", action="store_true", help="rejections in full")
 
-    return replace(command, add_options=add_options, seconds=inf)
+    def run(given: argparse.Namespace) -> int:
+        check_files(given)
+        return command.run(given)
+
+    return replace(command, add_options=add_options, run=run, seconds=inf)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
     parser = make_parser("nkigym", "Certified search over schedules of NKI kernels.", _EXAMPLE)
-    commands = [_with_verbose(command) for command in COMMANDS]
+    commands = [_with_checks(command) for command in COMMANDS]
     return run_commands(parser, commands, argv, UNUSABLE_FILES, max_lines=MAX_LINES)

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from neuroncore.commands.files import check_writable, naming_output, write_text
+from neuroncore.commands.files import naming_output, write_text
 from neuroncore.commands.parser import add_output_format, at_least
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.errors import LaunchError, OptionError
@@ -37,7 +37,7 @@ from nkigym.tuning.task import TuningTask, stored_task
 
 def add_show(parser: argparse.ArgumentParser) -> None:
     """Which store."""
-    parser.add_argument("store", metavar="STORE", help="the file of --store")
+    parser.add_argument("store", type=Path, metavar="STORE", help="the file of --store")
     add_report(parser)
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
 
@@ -106,7 +106,7 @@ def add_best(parser: argparse.ArgumentParser) -> None:
 def best(given: argparse.Namespace) -> int:
     """The fastest schedules of a kernel."""
     with Store(given.store, create=False) as store:
-        found = store.best(_chosen(store, given.kernel).key, given.number)
+        found = store.best(_chosen(store, given.wanted).key, given.number)
     if given.output_format == "json":
         rows = [
             {"latency_ns": r.latency_ns, "bound_ns": r.bound_ns, "schedule": list(r.schedule)}
@@ -144,15 +144,13 @@ def measure(given: argparse.Namespace) -> int:
         if given.runner != "timeline":
             raise OptionError("--constants is for estimates", expected="--runner timeline")
         given.constants = read_constants(given.constants)
-    if given.fit is not None:
-        if given.runner == "interpreter":
-            raise OptionError(
-                "--fit needs times, and --runner interpreter measures none",
-                expected="--runner neuron, or timeline",
-            )
-        check_writable(given.fit, "--fit")
+    if given.fit is not None and given.runner == "interpreter":
+        raise OptionError(
+            "--fit needs times, and --runner interpreter measures none",
+            expected="--runner neuron, or timeline",
+        )
     with Store(given.store, create=False) as store:
-        chosen = _chosen(store, given.kernel)
+        chosen = _chosen(store, given.wanted)
         found = store.best(chosen.key, given.number)
     task = stored_task(chosen.program, chosen.target, str(given.store))
     cases = [
@@ -292,9 +290,10 @@ _WHAT: Mapping[str, Callable[[Stored, Program], str]] = {
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", metavar="STORE", help="the file of --store")
+    parser.add_argument("store", type=Path, metavar="STORE", help="the file of --store")
     parser.add_argument(
         "--kernel",
+        dest="wanted",
         metavar="NAME|KEY",
         help="where a store contains more than one; see nkigym show",
     )
@@ -317,7 +316,7 @@ def _chosen(store: Store, wanted: str | None) -> Problem:
 def _fastest(given: argparse.Namespace) -> tuple[Stored, TuningTask, Any]:
     """A kernel's fastest result, what it begins with, and the state where it leads."""
     with Store(given.store, create=False) as store:
-        problem = _chosen(store, given.kernel)
+        problem = _chosen(store, given.wanted)
         found = store.best(problem.key)
     if not found:
         raise LaunchError(f"nothing was found for {problem.name} yet")

@@ -10,13 +10,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import Any, TextIO
 
 from neuroncore.commands.parser import add_progress, add_target
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.executors import Limits
+from neuroncore.executors.folders import new_folder, remove_abandoned
 from neuroncore.executors.options import add_executor, executor_of, limits_of
 from neuroncore.program import Program
 from neuroncore.surface import DEFAULT_VERSION
@@ -89,6 +90,8 @@ def headed(tuned: Tuned, named: str) -> str:
     return "\n".join([*rows, "", tuned.source])
 
 
+TEMPORARY = "nkigym-"
+"""Of the folder of a store that is not named."""
 FORMATS: Mapping[str, Callable[[Tuned], str]] = {
     "text": str,
     "json": lambda tuned: json.dumps(tuned.to_json()),
@@ -127,7 +130,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="strategies that search with the same budget beside it, for their curves in the "
         "report (without names: random,exhaustive)")  # fmt: skip
     add("--engines", metavar="NAME[,NAME]", help="the engines that a candidate may use")
-    add("--store", metavar="FILE", help="store results there, and reuse its results")
+    add("--store", type=Path, metavar="FILE", help="store results there, and reuse its results")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")
     add_executor(parser, "; with N seeds")
     add("--runner", choices=tuple(BACKGROUND),
@@ -185,8 +188,7 @@ def _background(given: argparse.Namespace) -> AbstractContextManager[Background 
         return nullcontext()
     kernel, _ = load_kernel(given.kernel, given.spec, given.target, given.nki)
     target = given.target or (kernel.target if isinstance(kernel, Program) else "trn2")
-    store = None if given.store is None else Path(given.store)
-    return Background(BACKGROUND[given.runner](given, target), store)
+    return Background(BACKGROUND[given.runner](given, target), given.store)
 
 
 def _measured(tuned: Tuned, background: Background) -> Tuned:
@@ -242,8 +244,9 @@ def _searches(given: argparse.Namespace, background: Background | None) -> Tuned
         for number in range(given.jobs or 1)
     ]  # fmt: skip
     status = StatusLine(sys.stderr, lines=given.progress)
-    with TemporaryDirectory(prefix="nkigym") as folder:
-        store = Path(given.store or f"{folder}/found.db")
+    remove_abandoned(Path(gettempdir()), f"{TEMPORARY}*")
+    with new_folder(TEMPORARY) as folder:
+        store = given.store or folder / "found.db"
         try:
             executor = executor_of(given, "nkigym", PRELOAD, store.resolve().parent)
             sweep = run_sweep(

@@ -14,15 +14,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import platform
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +30,7 @@ from neuroncore.commands.files import naming_output
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import KernelError, OptionError
 from neuroncore.executors import Event, Failed, Finished, Job, Limits, Report, pool
+from neuroncore.executors.folders import new_folder, remove_abandoned
 from neuroncore.program import emit, with_canonical_names
 from neuroncore.surface import VERSIONS
 from nkigym.runners.background import Run, failure
@@ -40,7 +40,8 @@ PACKAGES = ("nki", "neuronx-cc", "nkipy")
 """Distributions that compile and run; their versions are part of an artefact's key."""
 CORES_PER_DEVICE = {"trn1": 2, "inf2": 2, "trn2": 8, "trn3": 8}
 VISIBLE_CORES = "NEURON_RT_VISIBLE_CORES"
-NEFF, LOG = "file.neff", "log.txt"
+NEFF, LOG, VERSIONS_FILE = "file.neff", "log.txt", "versions.json"
+COMPILED = "compiled"
 LOG_LINES = 40
 """Of a compiler's log that a failure carries."""
 
@@ -95,8 +96,8 @@ class CompilePayload(NamedTuple):
     outputs: tuple[tuple[str, tuple[int, ...], np.dtype], ...]
     target: str
     versions: Mapping[str, str]
-    driver: str
-    """The machine and the process which removes what is unfinished."""
+    unfinished: str
+    """What the names of folders begin with in which it is compiled."""
 
 
 class RunPayload(NamedTuple):
@@ -128,6 +129,8 @@ class Neuron:
     _versions: dict[str, str] = field(init=False)
     _nki: str = field(init=False)
     _cores: list[int] = field(init=False)
+    token: str = field(default_factory=lambda: token_hex(4), init=False)
+    """In names of folders in which this driver compiles."""
 
     def __post_init__(self) -> None:
         self._versions = installed()
@@ -172,7 +175,7 @@ class Neuron:
         folder = self.artefacts / sha256(content.encode()).hexdigest()[:32]
         return CompilePayload(
             folder, source, program.name, case.inputs, outputs, self.target, self._versions,
-            _driver(os.getpid()),
+            f"{folder.name}.{self.token}.",
         )  # fmt: skip
 
     def environments(self) -> list[dict[str, str]]:
@@ -191,19 +194,14 @@ class _Run(Run):
         self._devices = pool(num_cores, limit, "", environments)
         super().__init__(watch, self._compilers, self._devices)
         self._runner, self._cached = runner, set[str]()
-        for unfinished in runner.artefacts.glob(f"*.{_driver('*')}.*"):
-            driver = unfinished.name.split(".")[1]
-            process = driver.rpartition("-")[2]
-            if driver == _driver(process) and not Path("/proc", process).exists():
-                shutil.rmtree(unfinished, ignore_errors=True)  # its driver was killed
+        remove_abandoned(runner.artefacts, "*.*.*")  # of drivers that were killed
         self._payloads: dict[str, CompilePayload] = {}
         self._compiling: dict[Path, list[str]] = {}
         """By the folder, the cases that wait for its content."""
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
-        for unfinished in self._runner.artefacts.glob(f"*.{_driver(os.getpid())}.*"):
-            shutil.rmtree(unfinished, ignore_errors=True)
+        remove_abandoned(self._runner.artefacts, f"*.{self._runner.token}.*")
 
     def submit(self, case: Case) -> None:
         key = case.key
@@ -213,14 +211,13 @@ class _Run(Run):
         except KernelError as wrong:  # what the installed version cannot express
             self._report(Measurement(key, "error", str(wrong)))
             return
-        if all(_has_content(payload.folder / name) for name in (NEFF, "versions.json")):
+        if _is_complete(payload.folder):
             self._cached.add(key)
             self._devices.submit(self._job(key))
         elif payload.folder in self._compiling:
             self._cached.add(key)
             self._compiling[payload.folder].append(key)
         else:
-            shutil.rmtree(payload.folder, ignore_errors=True)  # what a power failure has left
             self._compiling[payload.folder] = [key]
             self._compilers.submit(Job(key, f"{__name__}:compile_kernel", payload))
 
@@ -248,7 +245,7 @@ class _Run(Run):
 
     def _log(self, key: str) -> str:
         """The end of what a compilation has printed that did not end by itself."""
-        name = f"{self._payloads[key].folder.name}.{_driver(os.getpid())}.*/{LOG}"
+        name = f"{self._payloads[key].unfinished}*/{COMPILED}/{LOG}"
         logs = sorted(self._runner.artefacts.glob(name), key=lambda log: log.stat().st_mtime)
         return _end_of(logs[-1]) if logs else ""
 
@@ -278,9 +275,8 @@ class _Run(Run):
         )
 
 
-def _driver(process: int | str) -> str:
-    """A process of this machine, in names of folders, which machines may share."""
-    return f"{platform.node().replace('.', '-')}-{process}"
+def _is_complete(artefact: Path) -> bool:
+    return all(_has_content(artefact / name) for name in (NEFF, VERSIONS_FILE))
 
 
 def _has_content(file: Path) -> bool:
@@ -304,19 +300,19 @@ class _Output(NamedTuple):
 
 def compile_kernel(payload: CompilePayload, report: Report) -> None:
     """Compile in a new folder, which takes its name by content once all of it is there."""
-    made = payload.folder.with_name(f"{payload.folder.name}.{payload.driver}.{os.getpid()}")
-    made.mkdir(parents=True)
-    try:
+    with new_folder(payload.unfinished, payload.folder.parent) as unfinished:
+        (made := unfinished / COMPILED).mkdir()
         (made / "kernel.py").write_text(payload.source)
-        (made / "versions.json").write_text(json.dumps(dict(payload.versions)))
+        (made / VERSIONS_FILE).write_text(json.dumps(dict(payload.versions)))
         with _logged(made / LOG):
             _compile(payload, made)
         if not _has_content(made / NEFF):
             raise RuntimeError(f"the compiler has written no {NEFF}")
-        with contextlib.suppress(OSError):  # another run was first
+        with contextlib.suppress(OSError):  # nothing is there, or another run was first
+            if not _is_complete(payload.folder):  # what a power failure has left
+                payload.folder.rename(unfinished / "incomplete")
+        with contextlib.suppress(OSError):
             made.rename(payload.folder)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _compile(payload: CompilePayload, folder: Path) -> None:
@@ -373,7 +369,7 @@ class _Traced:
 def run_kernel(payload: RunPayload, report: Report) -> tuple[list[Any], list[float]]:
     """All outputs, and the ns of every repetition."""
     compiled = payload.compiled
-    written = json.loads((compiled.folder / "versions.json").read_text())
+    written = json.loads((compiled.folder / VERSIONS_FILE).read_text())
     if written != installed():
         raise RuntimeError(f"versions disagree: compiled with {written}, running {installed()}")
     from nkipy.runtime import BaremetalExecutor, CompiledKernel

@@ -330,6 +330,8 @@ def _function_results(
     with np.errstate(all="ignore"):
         found = function(*given)
     outputs = found if isinstance(found, (tuple, list)) else (found,) * bool(graph.outputs)
+    if len(outputs) != len(graph.outputs):
+        return [*outputs]  # of arrays it returns others than of the generator's values
     arguments = {value.name: array for value, array in zip(graph.inputs, given, strict=True)}
     values = {value: arguments[name] for name, value in graph.writes}
     values |= zip(graph.outputs, outputs, strict=True)

@@ -12,10 +12,10 @@ from typing import get_type_hints
 
 from neuroncore.checks import CHECKS
 from neuroncore.commands.files import OutputError, naming_output
+from neuroncore.commands.interruption import INTERRUPTED
 from neuroncore.commands.parser import add_confinement, add_output_format, add_target
 from neuroncore.commands.parser import make_parser as parser_of
 from neuroncore.commands.reporting import add_report, finish_report, make_reporter
-from neuroncore.commands.interruption import INTERRUPTED
 from neuroncore.commands.tracebacks import render_usage, report
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.findings.formats import FORMATS
