@@ -29,7 +29,7 @@ class CertificateFileError(KernelError):
 
 @contextmanager
 def certified_program() -> Iterator[None]:
-    """Raise CertificateFileError, with the line, where a certificate's program is none."""
+    """Raise CertificateFileError, with the line, where a certificate has a malformed program."""
     try:
         yield
     except ProgramTextError as wrong:

@@ -140,15 +140,9 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
 
 def measure(given: argparse.Namespace) -> int:
     """The fastest schedules of a kernel by a runner, ranked anew; 1 where one is not "ok"."""
+    _check_runner(given)
     if given.constants is not None:
-        if given.runner != "timeline":
-            raise OptionError("--constants is for estimates", expected="--runner timeline")
         given.constants = read_constants(given.constants)
-    if given.fit is not None and given.runner == "interpreter":
-        raise OptionError(
-            "--fit needs times, and --runner interpreter measures none",
-            expected="--runner neuron, or timeline",
-        )
     with Store(given.store, create=False) as store:
         chosen = _chosen(store, given.wanted)
         found = store.best(chosen.key, given.number)
@@ -167,6 +161,17 @@ def measure(given: argparse.Namespace) -> int:
     if given.fit is not None:
         _fit(given.fit, chosen.target, {case.key: case.program for case in cases}, measured)
     return 0 if all(each.status == "ok" for each in measured) else 1
+
+
+def _check_runner(given: argparse.Namespace) -> None:
+    """Whether the runner takes the other options. Raises OptionError."""
+    if given.constants is not None and given.runner != "timeline":
+        raise OptionError("--constants is for estimates", expected="--runner timeline")
+    if given.fit is not None and given.runner == "interpreter":
+        raise OptionError(
+            "--fit needs times, and --runner interpreter measures none",
+            expected="--runner neuron, or timeline",
+        )
 
 
 _RUNNERS: Mapping[str, Callable[[argparse.Namespace, str], Runner]] = {

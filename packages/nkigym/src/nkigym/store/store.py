@@ -97,11 +97,7 @@ class Store:
             self._made = self._open(create)
 
     def _open(self, create: bool) -> sqlite3.Connection:
-        if not create and not self.path.exists():
-            raise StoreError(f"store not found: {self.path}", hint="`nkigym tune --store` makes it")
-        places = (self.path, self.path.parent)
-        if create and self.path.is_file() and not all(os.access(p, os.W_OK) for p in places):
-            raise StoreError(f"{self.path} may not be written", expected="a store, or no file")
+        _check_file(self.path, create)
         mode = "rwc" if create else "ro"
         uri = f"file:{quote(str(self.path))}?mode={mode}"
         made = sqlite3.connect(uri, uri=True, timeout=WAIT_S, isolation_level=None)
@@ -220,6 +216,14 @@ class Store:
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         with TranslatedErrors(self.path), closing(self._made.execute(query, values)) as rows:
             return rows.fetchall()
+
+
+def _check_file(path: Path, create: bool) -> None:
+    """Raises StoreError for a file to read that is absent, or one that may not be written."""
+    if not create and not path.exists():
+        raise StoreError(f"store not found: {path}", hint="`nkigym tune --store` makes it")
+    if create and path.is_file() and not all(os.access(p, os.W_OK) for p in (path, path.parent)):
+        raise StoreError(f"{path} may not be written", expected="a file and a folder that may")
 
 
 def is_store(path: Path) -> bool:
