@@ -208,6 +208,39 @@ def test_a_variable_that_is_withheld_is_named_once_where_the_program_reads_it(fo
     )
 
 
+READS = """
+import os
+parent = os.getppid()
+grandparent = open(f"/proc/{parent}/stat").read().rpartition(")")[2].split()[1]
+places = ["self", f"self/task/{os.getpid()}", "thread-self", parent, grandparent]
+for place in places:
+    try:
+        text = open(f"/proc/{place}/environ", "rb").read()
+    except OSError:
+        text = b""
+    print(b"hunter2" in text, b"PATH" in text)
+memory = open("/proc/self/mem", "rb", 0)
+secret, found = bytes(map(ord, reversed("2retnuh=NEKOT_A"))), 0
+for line in open("/proc/self/maps"):
+    if "w" in line.split()[1] and "[v" not in line:
+        start, end = (int(number, 16) for number in line.split()[0].split("-"))
+        memory.seek(start)
+        found += secret in memory.read(end - start)
+print(found)
+"""
+
+
+def test_withheld_variables_are_nowhere_in_the_memory_of_the_processes(folder):
+    """The program has one copy of what it looks for itself."""
+    done = run(folder, "nki-run", "k.py", text=READS, A_TOKEN="hunter2")
+
+    assert done.returncode == 0, done.stderr
+    *places, copies = done.stdout.split("\n")[:-1]
+    assert places[:3] == ["False True"] * 3
+    assert all(place.startswith("False") for place in places)
+    assert int(copies) <= 1
+
+
 def test_a_variable_that_the_program_sets_itself_is_its_own(folder):
     text = "import os\nos.environ['ROWS'] = '4'\nprint(os.environ['ROWS'])"
 
@@ -223,6 +256,65 @@ def test_the_file_that_an_option_names_is_written(folder):
 
     assert done.returncode == 0, done.stderr
     assert trace.read_text().startswith("<svg")
+
+
+REOPENS = """
+for name in ("/dev/stdout", "/dev/stderr", "/dev/null", "/dev/fd/1", "/proc/self/fd/2"):
+    with open(name, "a") as stream:
+        stream.write(f"to {name}\\n")
+"""
+
+
+@pytest.mark.parametrize("kind", ["pipe", "file", "terminal"])
+def test_the_standard_streams_can_be_opened_again(folder, kind):
+    (folder / "k.py").write_text(REOPENS)
+    if kind == "terminal":
+        ours, stream = pty.openpty()
+    else:
+        ours, stream = os.pipe()
+    if kind == "file":
+        stream = os.open(folder.parent / "said", os.O_RDWR | os.O_CREAT)
+    process = subprocess.run(
+        [BIN / "nki-run", "k.py"], cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL,
+        stdout=stream, stderr=stream,
+    )  # fmt: skip
+    shown = os.pread(stream, 4096, 0) if kind == "file" else os.read(ours, 4096)
+
+    assert process.returncode == 0, shown
+    assert shown.decode().split() == [
+        word for name in ("/dev/stdout", "/dev/stderr", "/dev/fd/1", "/proc/self/fd/2")
+        for word in ("to", name)
+    ]  # fmt: skip
+
+
+def test_a_descriptor_for_reading_is_not_opened_for_writing(folder):
+    outside = folder.parent / "outside"
+    outside.write_text("kept")
+    text = f"a = open({str(outside)!r})\nopen(f'/dev/fd/{{a.fileno()}}', 'w')"
+
+    done = run(folder, "nki-run", "k.py", text=text)
+
+    assert f"may not do this: writes {outside} (openat)" in done.stderr
+    assert outside.read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("import os; os.kill(os.getpid(), 11)", 139, "the program was ended by SIGSEGV"),
+        ("import os; os.abort()", 134, "the program was ended by SIGABRT"),
+        ("import ctypes; ctypes.CDLL(None).syscall(0x40000000 + 39)", 159,
+         "the program may not do this: calls the system as another architecture; --unconfined "
+         "allows everything"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", 143, None),
+    ],
+    ids=["fault", "abort", "forbidden call", "terminated"],
+)  # fmt: skip
+def test_the_signal_that_ends_a_program_is_named(folder, text, code, said):
+    done = run(folder, "nki-run", "k.py", text=text)
+
+    assert done.returncode == code
+    assert done.stderr == ("" if said is None else f"nki-run: {said}\n")
 
 
 def test_an_endless_program_is_stopped_at_its_limit(folder):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 ENVIRONMENT = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "LANG", "LC_*", "LANGUAGE", "TZ", "TERM",
-    "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME",
+    "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TMPDIR", "TEMP", "TMP",
+    "XDG_CACHE_HOME",
     "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHON*", "PYTEST_*", "COVERAGE_*", "LD_LIBRARY_PATH", "DYLD_*",
     "SYSTEMROOT", "*_NUM_THREADS", "NKI_*", "NEURON_*", "JAX_*", "XLA_*", "CI",
 )  # fmt: skip
@@ -19,17 +22,13 @@ ENVIRONMENT = (
 def allowed_environment(variables: Mapping[str, str], more: Collection[str] = ()) -> dict[str, str]:
     """The variables among ENVIRONMENT and those named in `more`."""
     patterns = (*ENVIRONMENT, *more)
-    return {
-        name: value
-        for name, value in variables.items()
-        if any(fnmatchcase(name, pattern) for pattern in patterns)
-    }
+    names = (n for n in variables if any(fnmatchcase(n, pattern) for pattern in patterns))
+    return {name: variables[name] for name in names}
 
 
 def limit_environment(command: str, more: Collection[str]) -> None:
     """Remove the other variables of this process; name one on stderr where the program reads it."""
-    kept = allowed_environment(os.environ, more)
-    withheld = os.environ.keys() - kept.keys()
+    withheld = os.environ.keys() - allowed_environment(os.environ, more).keys()
 
     class Environment(type(os.environ)):  # type: ignore[misc]
         def __getitem__(self, key: str) -> str:
@@ -44,6 +43,28 @@ def limit_environment(command: str, more: Collection[str]) -> None:
                     )
                 raise
 
+    _erase({os.fsencode(name) for name in withheld})
     for name in withheld:
         del os.environ[name]
     os.environ.__class__ = Environment
+
+
+def _erase(names: Collection[bytes]) -> None:
+    """Overwrite the values of variables where the kernel keeps them for /proc/self/environ, and
+    where Python copied them when it began; what this process forks has the same memory."""
+    start, end = _bounds()
+    place = start
+    for entry in ctypes.string_at(start, end - start).split(b"\0"):
+        if entry.partition(b"=")[0] in names:
+            ctypes.memset(place, 0, len(entry))
+        place += len(entry) + 1
+    for name in names:
+        value = os.environb[name]
+        if len(value) > 1:  # shorter ones are shared by the whole process
+            ctypes.memset(id(value) + bytes.__basicsize__ - 1, 0, len(value))
+
+
+def _bounds() -> tuple[int, int]:
+    """Where the environment begins and ends that this process was started with [proc(5)]."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    return int(fields[47]), int(fields[48])

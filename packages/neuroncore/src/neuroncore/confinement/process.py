@@ -9,6 +9,7 @@ a path between the decision and the call. Elsewhere than on Linux nothing of thi
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
 import socket
@@ -76,9 +77,10 @@ def confine(
     to_supervisor: socket.socket,
     file_bytes: int = FILE_BYTES,
     processes: bool = False,
+    devices: Sequence[str] = (),
 ) -> None:
-    """Let this process write beneath `folders` alone, files of at most so many bytes, and start
-    processes only with `processes`, as far as the kernel can.
+    """Let this process write beneath `folders` and to `devices` alone, files of at most so many
+    bytes, and start processes only with `processes`, as far as the kernel can.
     """
     import resource
 
@@ -89,7 +91,7 @@ def confine(
     with to_supervisor:
         _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         drop_capabilities()
-        limit_writes(*folders)
+        limit_writes(*folders, devices=devices)
         listener = install_filter(processes)
         if listener is not None:
             socket.send_fds(to_supervisor, [b"L"], [listener])
@@ -132,9 +134,22 @@ def landlock_version() -> int:
     return max(0, _libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION))
 
 
-def limit_writes(*folders: Path) -> None:
-    """Let this process, for the rest of its life, write beneath `folders` alone, connect to no TCP
-    port and signal no process outside, as far as the kernel can.
+def standard_outputs() -> list[str]:
+    """The paths of the terminal or file that stdout and stderr are, for programs that open them
+    again as /dev/stdout."""
+    found = []
+    for number in (1, 2):
+        with suppress(OSError):
+            path = Path(f"/proc/self/fd/{number}").readlink()
+            writes = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+            if writes and os.path.samestat(path.stat(), os.fstat(number)):
+                found.append(str(path))
+    return found
+
+
+def limit_writes(*folders: Path, devices: Sequence[str] = ()) -> None:
+    """Let this process, for the rest of its life, write beneath `folders` and to `devices` alone,
+    connect to no TCP port and signal no process outside, as far as the kernel can.
 
     The caller has given up new privileges (`PR_SET_NO_NEW_PRIVS`).
     """
@@ -145,8 +160,8 @@ def limit_writes(*folders: Path) -> None:
     writes = sum(1 << bit for _, bits in since for bit in bits)
     handled = _Ruleset(writes, _TCP * (version >= 4), _SCOPES * (version >= 6))
     ruleset = _call(_CREATE_RULESET, ctypes.byref(handled), ctypes.sizeof(handled), 0)
-    devices = ((device, writes & _FILE_WRITES) for device in DEVICES if Path(device).exists())
-    for path, allowed in (*((str(folder), writes) for folder in folders), *devices):
+    files = ((file, writes & _FILE_WRITES) for file in (*DEVICES, *devices) if Path(file).exists())
+    for path, allowed in (*((str(folder), writes) for folder in folders), *files):
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         rule = _PathRule(allowed, opened)
         _call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)

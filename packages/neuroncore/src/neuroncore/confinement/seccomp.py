@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from neuroncore.confinement.process import DEVICES
 from neuroncore.confinement.system_calls import (
     ABSENT,
     ARCHITECTURES,
@@ -48,6 +49,7 @@ _PROCESS = {"setpriority": 0, "ioprio_set": 1}  # the first argument where the s
 _FAMILY = re.compile(r"^Tgid:\t(\d+)$.*^PPid:\t(\d+)$", re.MULTILINE | re.DOTALL)
 _HERE = -100 & 0xFFFFFFFF  # AT_FDCWD
 _LONGEST_PATH = 4096
+_STREAMS = {f"/dev/{name}": f"/dev/fd/{n}" for n, name in enumerate(("stdin", "stdout", "stderr"))}
 _OF_A_LINK_ITSELF = ("removes", "renames", "links", "makes")
 
 
@@ -126,8 +128,9 @@ class Supervisor:
 
     def __init__(
         self, folders: Sequence[Path], pid: int, from_job: socket.socket, unreported: str = "",
-        processes: bool = False,
+        processes: bool = False, devices: Sequence[str] = (),
     ) -> None:  # fmt: skip
+        self._devices = (*DEVICES, *devices)
         self._folders, self._pid = [folder.resolve() for folder in folders], pid
         self._unreported = unreported
         self._channel: socket.socket | None = from_job
@@ -216,14 +219,16 @@ class Supervisor:
         name = _text_at(process / "mem", address) if address else ""
         start = process / "cwd" if base == _HERE else process / "fd" / str(base)
         if name.startswith(os.sep):
+            name = _STREAMS.get(name, name)
             for own in ("/proc/self", "/proc/thread-self", "/dev/fd"):
                 if name == own or name.startswith(f"{own}/"):
                     name = str(process / ("fd" * (own == "/dev/fd"))) + name.removeprefix(own)
-            return Path(name)
+            whole = Path(name)
+            return whole.readlink() if whole.parent == process / "fd" else whole
         return start.readlink() / name
 
     def _may_write(self, real: Path) -> bool:
-        return any(map(real.is_relative_to, self._folders)) or str(real) in (os.devnull, "/dev/tty")
+        return any(map(real.is_relative_to, self._folders)) or str(real) in self._devices
 
 
 _DECIDED: Mapping[str, Callable[[Supervisor, str, int, int, int], bool]] = {

@@ -31,6 +31,7 @@ from neuroncore.confinement.process import (
     ended_with_children,
     set_limit,
     set_subreaper,
+    standard_outputs,
 )
 from neuroncore.confinement.seccomp import Supervisor
 from neuroncore.confinement.system_calls import MOST_PROCESSES
@@ -44,6 +45,8 @@ MAPPED_BYTES = 8 << 30
 _CACHES = "__pycache__"
 _MOST_ATTEMPTS = 20
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_EXPECTED_SIGNALS = (*_PASSED_ON, signal.SIGPIPE, signal.SIGSYS)
+"""Of the user, of a reader that has left, of the filter of system calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ def go_on_confined(command: str, allowed: Allowed) -> None:
     """Return in a child that is confined; this process itself ends with the child's exit code."""
     sys.stdout.flush()
     sys.stderr.flush()
+    limit_environment(command, allowed.variables)  # before a fork: parents have it in memory, too
+    os.environ[CONFINED] = "1"
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
     command_process = os.pidfd_open(os.getpid())
     if supervisor := _forked():
@@ -96,7 +101,9 @@ def go_on_confined(command: str, allowed: Allowed) -> None:
     parent = os.getpid()
     if pid := _forked():
         theirs.close()
-        attempts = Supervisor(allowed.folders, pid, ours, _CACHES, processes=True)
+        attempts = Supervisor(
+            allowed.folders, pid, ours, _CACHES, processes=True, devices=standard_outputs()
+        )
         supervision = _Supervision(command, pid, attempts, allowed.seconds, command_process)
         os._exit(supervision.exit_code())
     ours.close()
@@ -104,9 +111,7 @@ def go_on_confined(command: str, allowed: Allowed) -> None:
     die_with_parent(parent)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     _limit(allowed.mebibytes)
-    limit_environment(command, allowed.variables)
-    os.environ[CONFINED] = "1"
-    confine(allowed.folders, theirs, FILE_BYTES, processes=True)
+    confine(allowed.folders, theirs, FILE_BYTES, processes=True, devices=standard_outputs())
 
 
 def _forked() -> int:
@@ -183,7 +188,7 @@ class _Supervision:
         timed_out = not self._wait()
         if timed_out:
             signal.pidfd_send_signal(self._child, signal.SIGKILL)
-        code = _final_code(self._pid)
+        code = ended_with_children(self._pid)
         self._supervisor.close()
         return self._reported(code, timed_out)
 
@@ -207,11 +212,15 @@ class _Supervision:
 
     def _reported(self, code: int, timed_out: bool) -> int:
         said = [f"the program may not do this: {attempt}" for attempt in self._tried]
+        if code == -signal.SIGSYS:
+            said.append("the program may not do this: calls the system as another architecture")
+        if said:
+            said[-1] += "; --unconfined allows everything"
         if timed_out:
             said = [f"stopped after {self._seconds:g} s; --timeout allows more"]
-        elif said:
-            said[-1] += "; --unconfined allows everything"
+        elif code < 0 and -code not in _EXPECTED_SIGNALS:
+            said.append(f"the program was ended by {signal.Signals(-code).name}")
         for line in said:
             sys.stderr.write(f"{self._command}: {line}\n")
         sys.stderr.flush()
-        return code or int(bool(said))
+        return (code if code >= 0 else 128 - code) or int(bool(said))
