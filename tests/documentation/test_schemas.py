@@ -97,6 +97,7 @@ COMMANDS = {
     "explain": ("explain.json", "nki_migrate", "explain", "NKI1101"),
     "detect": ("detect.json", "nki_migrate", "detect", "kernels"),
     "nki-run": ("findings.json", "nki_runtime", "--check", "memory"),
+    "nki-run alone": ("findings.json", "nki_runtime"),
     "nkigym enumerate": (
         "nkigym-enumerate.json", "nkigym", "enumerate", "--tiles", "1,2,2", "--transforms",
         "data-reuse",

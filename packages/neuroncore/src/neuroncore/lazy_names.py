@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping
-from typing import Any
+TYPE_CHECKING = False
+"""That of `typing`: under `python -m` an import at this point may find a file of the user's."""
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 
 def lazy_names(
@@ -18,6 +20,8 @@ def lazy_names(
     places = {name: module for module, names in modules.items() for name in names.split()}
 
     def get(name: str) -> Any:
+        import importlib
+
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if not places[name]:

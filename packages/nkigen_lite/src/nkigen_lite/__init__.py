@@ -1,8 +1,6 @@
 """NumPy functions as NKI kernels: traced, fused, checked, written, run."""
 
-from typing import TYPE_CHECKING
-
-from neuroncore.lazy_names import lazy_names
+from neuroncore.lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from nkigen_lite import numpy_extras

@@ -1,6 +1,11 @@
-"""`python -m nkigen_lite` is `nkigen`."""
+"""`python -m nkigen_lite` is the command `nkigen`."""
+
+import sys
+
+if not sys.flags.safe_path:
+    del sys.path[0]  # the working folder, which `-m` puts first: a file there is not our import
 
 from nkigen_lite.cli import main
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -1,8 +1,6 @@
 """Certified search over schedules of NKI kernels."""
 
-from typing import TYPE_CHECKING
-
-from neuroncore.lazy_names import lazy_names
+from neuroncore.lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from nkigym.tile_rewrites import Enumeration, RewriteGraph, exhaust, rewrite_graph

@@ -1,6 +1,11 @@
 """`python -m nkigym` is the command `nkigym`."""
 
+import sys
+
+if not sys.flags.safe_path:
+    del sys.path[0]  # the working folder, which `-m` puts first: a file there is not our import
+
 from nkigym.cli import main
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -1,23 +1,21 @@
 """The switch: which language answers `import nki`."""
 
-from typing import TYPE_CHECKING
-
-from neuroncore.lazy_names import lazy_names
-from nki_runtime.execution.simulate import Simulation, simulate
-from nki_runtime.switch.errors import (
-    BackendError,
-    ChoiceError,
-    ShadowError,
-    SwitchError,
-    UnknownBackendError,
-    VendorPackageError,
-)
-from nki_runtime.switch.registry import backends
-from nki_runtime.switch.switch import Switch
-from nki_runtime.switch.use import Alias, alias, current, use
+from neuroncore.lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from nki_runtime.execution.estimate import estimate, program_of
+    from nki_runtime.execution.simulate import Simulation, simulate
+    from nki_runtime.switch.errors import (
+        BackendError,
+        ChoiceError,
+        ShadowError,
+        SwitchError,
+        UnknownBackendError,
+        VendorPackageError,
+    )
+    from nki_runtime.switch.registry import backends
+    from nki_runtime.switch.switch import Switch
+    from nki_runtime.switch.use import Alias, alias, current, use
 
 __all__ = [
     "Alias",
@@ -38,5 +36,15 @@ __all__ = [
     "use",
 ]
 
-# Programs and timelines are imported where they are used.
-__getattr__, _ = lazy_names(__name__, {"execution.estimate": "estimate program_of"})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "execution.estimate": "estimate program_of",
+        "execution.simulate": "Simulation simulate",
+        "switch.errors": "BackendError ChoiceError ShadowError SwitchError UnknownBackendError "
+        "VendorPackageError",
+        "switch.registry": "backends",
+        "switch.switch": "Switch",
+        "switch.use": "Alias alias current use",
+    },
+)

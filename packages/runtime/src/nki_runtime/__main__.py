@@ -1,7 +1,12 @@
-"""`python -m nki_runtime` is `nki-run`."""
+"""`python -m nki_runtime` is the command `nki-run`."""
 
+import os
 import sys
+
+if not sys.flags.safe_path:
+    sys.path[0] = os.devnull  # until the program's folder is there; not the working folder
 
 from nki_runtime.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

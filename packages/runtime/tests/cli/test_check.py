@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 
 import pytest
@@ -17,19 +18,68 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("stream", "no_color", "head"),
+    ("stream", "variables", "color", "is_coloured"),
     [
-        (Terminal(), "", "\x1b[31mmemory: \x1b[0mtile is read before it is written"),
-        (Terminal(), "1", "memory: tile is read before it is written"),
-        (io.StringIO(), "", "memory: tile is read before it is written"),
+        (Terminal(), {}, "auto", True),
+        (Terminal(), {"NO_COLOR": "1"}, "auto", False),
+        (io.StringIO(), {}, "auto", False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, "auto", True),
+        (io.StringIO(), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, "auto", False),
+        (io.StringIO(), {"NO_COLOR": "1"}, "always", True),
+        (Terminal(), {"FORCE_COLOR": "1"}, "never", False),
     ],
 )
-def test_findings_are_coloured_on_a_terminal_alone(monkeypatch, stream, no_color, head):
-    monkeypatch.setenv("NO_COLOR", no_color)
+def test_findings_are_coloured_on_a_terminal_or_on_request(
+    monkeypatch, stream, variables, color, is_coloured
+):
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.setenv(name, variables.get(name, ""))
     monkeypatch.setattr(sys, "stderr", stream)
-    checker = Checker("memory", "text")
+    checker = Checker("memory", "text", color=color)
     checker._report.add(Finding("memory", "tile is read before it is written"))
 
     assert checker.finish()
 
+    label = "\x1b[31mmemory: \x1b[0m" if is_coloured else "memory: "
+    head = f"{label}tile is read before it is written"
     assert stream.getvalue() == f"{head}\n\nnki-run: 1 finding (memory 1)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "line", "code", "message"),
+    [
+        ("x = 1", "passed", None, None, None),
+        ("x = 1\n1 / 0", "failed", 2, "ZeroDivisionError", "division by zero"),
+        ("import sys\nsys.exit(3)", "failed", 0, None, "the program ended with exit code 3"),
+        ("import nki\nnki.choice.nothing", "failed", 2, "AttributeError", None),
+    ],
+    ids=["passes", "raises", "exits", "wrong name"],
+)
+def test_a_document_has_the_result_of_a_run_without_checks(
+    nki_run, program, tmp_path, text, status, line, code, message
+):
+    name = program(text)
+
+    done = nki_run("--output-format", "json", "--output-file", "r.json", name)
+
+    (file,) = json.loads((tmp_path / "r.json").read_text())["files"]
+    assert (file["path"], file["status"]) == (name, status)
+    assert (done.returncode == 0) == (status == "passed") == (not file["findings"])
+    for finding in file["findings"]:
+        assert (finding["rule"], finding.get("code")) == ("run", code)
+        assert finding["line"] == line or not line
+        assert message in (None, finding["message"])
+
+
+def test_a_document_on_stderr_takes_the_place_of_a_traceback(nki_run, program):
+    done = nki_run("--output-format", "json", program("1 / 0"))
+
+    assert done.returncode == 1
+    assert json.loads(done.stderr)["files"][0]["findings"][0]["message"] == "division by zero"
+
+
+def test_a_document_that_cannot_be_written_is_named_before_the_run(nki_run, program):
+    done = nki_run("--output-file", "none/r.json", program("print('ran')"))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "nki-run: --output-file none/r.json: no such folder none\n"

@@ -1,8 +1,6 @@
 """One offline HTML page about a run of a kernel."""
 
-from typing import TYPE_CHECKING
-
-from neuroncore.lazy_names import lazy_names
+from neuroncore.lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from nki_scope.notebook import html_of

@@ -23,6 +23,7 @@ from urllib.parse import quote
 from neuroncore.commands.files import check_writable, naming_output, write_output, write_whole
 from neuroncore.commands.parser import Command, add_output, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
+from neuroncore.commands.streams import command_line
 from neuroncore.commands.suggestions import did_you_mean
 from neuroncore.errors import LaunchError
 from nki_scope.document import Columns, compared, data_of, unpacked
@@ -54,6 +55,7 @@ ADVICE = {"title": "title", "text": "text", "experiment": "experiment", "gain_ns
 FINDING = {name: name for name in ("label", "severity", "message", "cure", "count")}
 
 
+@command_line("nki-scope")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the command line names; its exit code."""
     parser = make_parser("nki-scope", "Show pages about runs of kernels.", _EXAMPLES)

@@ -1,8 +1,6 @@
 """Orderings that a kernel needs: proved, explained, scheduled, checked."""
 
-from typing import TYPE_CHECKING
-
-from neuroncore.lazy_names import lazy_names
+from neuroncore.lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from tokenplan.analysis import analyse

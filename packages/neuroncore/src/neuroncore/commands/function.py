@@ -15,6 +15,7 @@ from typing import Any
 
 from neuroncore.commands.suggestions import suggestion
 from neuroncore.errors import OptionError
+from neuroncore.python_source import UNPARSABLE, check_source
 
 _FORM = "MODULE:FUNCTION or FILE.py:FUNCTION, such as kernels.mlp:mlp or kernels/mlp.py:mlp"
 
@@ -55,10 +56,20 @@ def parse_name(text: str, expected: str = _FORM) -> Named:
 def find_function(named: Named) -> Callable[..., Any]:
     """The function, its module imported as Python would from here (a file: from its folder).
 
-    Raises NoFunctionError; what the module itself raises comes as it is.
+    Raises NoFunctionError, SourceError; what the module itself raises comes as it is.
     """
     load = _load_file if named.is_file else _load_module
-    return function_in(load(named.where), named)
+    try:
+        module = load(named.where)
+    except UNPARSABLE:
+        check_source(_file_of(named))
+        raise
+    return function_in(module, named)
+
+
+def _file_of(named: Named) -> Path:
+    spec = None if named.is_file else importlib.util.find_spec(named.where)
+    return Path(spec.origin if spec is not None and spec.origin else named.where)
 
 
 def function_in(module: ModuleType, named: Named) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -49,6 +50,9 @@ class _Parser(argparse.ArgumentParser):
         if found := _UNKNOWN.match(message):
             message += did_you_mean(found[1], self._option_string_actions)
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        (file or sys.stderr).write(message)  # argparse's hides that stdout cannot be written
 
 
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
@@ -161,6 +165,19 @@ def add_output_format(
 ) -> None:
     """`--output-format`, the first of `formats` if it is left out."""
     parser.add_argument("--output-format", choices=tuple(formats), default=formats[0], help=help)
+
+
+def add_output_file(parser: argparse.ArgumentParser) -> None:
+    """`--output-file FILE`."""
+    parser.add_argument("--output-file", type=Path, metavar="FILE", help="where the report goes")
+
+
+def add_color(parser: argparse.ArgumentParser) -> None:
+    """`--color`, as `use_color` reads it."""
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto",
+        help="colours; auto: on a terminal or with FORCE_COLOR, not with NO_COLOR",
+    )  # fmt: skip
 
 
 def add_confinement(

@@ -1,13 +1,13 @@
 """A command from its parsed line to its exit code.
 
-0: nothing wrong; 1: findings, or an error in the user's program; 2: a mistake in the options;
-130: interrupted, also by SIGTERM.
+0: nothing wrong; 1: findings, or an error in the user's program; 2: a mistake in the options, or
+stdout cannot be written; 130: interrupted, also by SIGTERM; 141: the reader of stdout has left, as a
+shell reports SIGPIPE.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
@@ -39,12 +39,7 @@ def run_commands(
         confine_command(parser, given)
     caller = KernelError("").place
     try:
-        code = given.run(given)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # the reader has closed stdout; nothing is left to write at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return given.run(given)
     except KeyboardInterrupt:
         return report_interruption(parser.prog, interrupted)
     except (OptionError, *usage_errors) as mistake:

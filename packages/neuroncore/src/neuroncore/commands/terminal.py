@@ -14,11 +14,11 @@ LINES_EVERY_S = 1.0
 
 
 def use_color(choice: str, stream: TextIO | None = None) -> bool:
-    """Whether to colour a stream, stdout by default: "always", "never", or "auto" (a terminal
-    without NO_COLOR)."""
-    if choice != "auto":
+    """Whether to colour a stream, stdout by default: "always", "never", or "auto" (a terminal, or
+    FORCE_COLOR, without NO_COLOR)."""
+    if choice != "auto" or os.environ.get("NO_COLOR"):
         return choice == "always"
-    return (stream or sys.stdout).isatty() and not os.environ.get("NO_COLOR")
+    return (stream or sys.stdout).isatty() or bool(os.environ.get("FORCE_COLOR"))
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ import traceback
 from types import FrameType, TracebackType
 
 from neuroncore.errors import OUR_PACKAGES, KernelError
+from neuroncore.findings.finding import Region
 
 _RUNNERS = frozenset({"nki_runtime", "runpy", "importlib"})
 _LIBRARIES = ("<frozen ", *{p for name, p in sysconfig.get_paths().items() if "lib" in name})
@@ -37,6 +38,19 @@ def is_of_user(error: Exception) -> bool:
     owned = (f for f in reversed(frames) if _is_ours(f) or not _is_of_library(f))
     innermost = next(owned, None)
     return innermost is not None and not _is_ours(innermost)
+
+
+def place_of_user(error: BaseException) -> Region | None:
+    """The user's line where it was raised; of a SyntaxError, the line that is wrong."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        line, column = error.lineno or 1, error.offset or 1
+        return Region(error.filename, line, column, line, column + 1)
+    frames = [*traceback.walk_tb(error.__traceback__)]
+    own = ((f, line) for f, line in reversed(frames) if not (_is_ours(f) or _is_of_library(f)))
+    found = next(own, None)
+    if found is None:
+        return None
+    return Region(found[0].f_code.co_filename, found[1], 1, found[1] + 1, 1)
 
 
 def render(error: KernelError, trace: TracebackType | None) -> str:

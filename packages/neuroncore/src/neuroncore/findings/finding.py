@@ -36,6 +36,9 @@ class Safety(StrEnum):
     MANUAL = "manual"  # without edits
 
 
+_LONGEST_EXCERPT = 400
+
+
 class Position(Protocol):
     """Where a finding is: a range of a text, or the range that a frame of a program executes."""
 
@@ -65,7 +68,8 @@ class Region:
 
     def excerpt(self, operand: str | None = None, position: int | None = None) -> list[str]:
         line = linecache.getline(self.path, self.line).rstrip("\n")
-        return [f"    {line}", f"    {underline(self, line)}"] if line.strip() else []
+        is_shown = line.strip() and len(line) <= _LONGEST_EXCERPT
+        return [f"    {line}", f"    {underline(self, line)}"] if is_shown else []
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}"

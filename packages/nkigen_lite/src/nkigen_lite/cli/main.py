@@ -23,6 +23,7 @@ from neuroncore.commands.parser import (
     parse,
 )
 from neuroncore.commands.reporting import add_report, write_report
+from neuroncore.commands.streams import command_line
 from neuroncore.errors import KernelError, ProgramError
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
@@ -94,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+@command_line("nkigen")
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
     parser = _parser()

@@ -9,6 +9,7 @@ from math import inf
 
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
+from neuroncore.commands.streams import command_line
 from nkigym.checker import CertificateFileError
 from nkigym.cli import check, stored, sweep
 from nkigym.cli import enumerate as enumeration
@@ -78,6 +79,7 @@ def _with_checks(command: Command) -> Command:
     return replace(command, add_options=add_options, run=run, seconds=inf)
 
 
+@command_line("nkigym")
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
     parser = make_parser("nkigym", "Certified search over schedules of NKI kernels.", _EXAMPLE)

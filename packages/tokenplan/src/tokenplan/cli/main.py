@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 from neuroncore.commands.parser import Command, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
+from neuroncore.commands.streams import command_line
 from neuroncore.errors import LaunchError
 from neuroncore.executors import ExecutorError
 from tokenplan import checker
@@ -86,6 +87,7 @@ COMMANDS = (
 _USAGE_ERRORS = (ClaimError, BytecodeError, SweepError, ExecutorError)
 
 
+@command_line("tokenplan")
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
     parser = make_parser(

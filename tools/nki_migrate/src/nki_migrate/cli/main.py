@@ -9,6 +9,7 @@ from sys import argv
 
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
+from neuroncore.commands.streams import command_line
 from neuroncore.commands.suggestions import did_you_mean
 from nki_migrate.cli.commands import (
     add_detect,
@@ -66,6 +67,7 @@ COMMANDS = (
 _OWN_OPTIONS = ("--help", "-h", "--version")
 
 
+@command_line("nki-migrate")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
     parser = make_parser(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from neuroncore.commands.parser import add_output_format, at_least
+from neuroncore.commands.parser import add_color, add_output_file, add_output_format, at_least
 from neuroncore.commands.reporting import add_report
 from neuroncore.findings.formats import FORMATS
 from neuroncore.surface import VERSIONS
@@ -99,9 +99,9 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 def _add_report(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_output_format(parser, tuple(FORMATS))
-    add("--output-file", type=Path, metavar="FILE", help="where the report goes")
+    add_output_file(parser)
     add("--statistics", action="store_true", help="counts per rule")
-    add("--color", choices=("auto", "always", "never"), default="auto")
+    add_color(parser)
     add("-q", "--quiet", action="store_true", help="only the closing line")
     add("-v", "--verbose", action="store_true",
         help="also what each edit rests on; (fix, diff) also the edits themselves")  # fmt: skip

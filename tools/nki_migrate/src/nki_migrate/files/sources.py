@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import io
-import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
+from neuroncore.python_source import UnreadableSourceError as UnreadableSourceError
+from neuroncore.python_source import decode_python
+
 _MENTIONS = (b"neuronxcc", b"nki")
-
-
-class UnreadableSourceError(Exception):
-    """A file whose text cannot be had; `str()` is the reason, in the user's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,36 +53,6 @@ def read_bytes(path: Path) -> bytes:
 
 
 def decode(raw: bytes) -> SourceText:
-    """The text of a Python file, by its encoding cookie or as UTF-8 when it has none.
-
-    Raises UnreadableSourceError with the first bad byte's line when the bytes are not that, and for
-    NUL bytes.
-    """
-    if b"\0" in raw:  # Python reads no such file, in any encoding
-        raise UnreadableSourceError(
-            "holds NUL bytes, as UTF-16 and UTF-32 do; save the file as UTF-8"
-        )
-    bom = raw.startswith(codecs.BOM_UTF8)
-    body = raw.removeprefix(codecs.BOM_UTF8)
-    encoding = _declared_encoding(body)
-    try:
-        return SourceText(raw, body.decode(encoding), encoding, bom)
-    except UnicodeDecodeError as error:
-        line = body.count(b"\n", 0, error.start) + 1
-        raise UnreadableSourceError(
-            f"not {encoding.upper()}: byte 0x{body[error.start]:02x} on line {line}; "
-            "save the file as UTF-8 or declare its encoding in the first line (PEP 263)"
-        ) from None
-
-
-def _declared_encoding(body: bytes) -> str:
-    first_lines = io.BytesIO(b"\n".join(body.split(b"\n", 2)[:2]) + b"\n")
-    try:
-        encoding, _ = tokenize.detect_encoding(first_lines.readline)
-    except SyntaxError as error:
-        # Either an unknown cookie, or no cookie and a first line that is not UTF-8: the second
-        # is better said with the byte and its line.
-        if "unknown encoding" in str(error):
-            raise UnreadableSourceError(f"{error.msg} in its first lines (PEP 263)") from None
-        return "utf-8"
-    return "utf-8" if encoding == "utf-8-sig" else encoding
+    """The text of a Python file. Raises UnreadableSourceError as `decode_python` does."""
+    text, encoding = decode_python(raw)
+    return SourceText(raw, text, encoding, raw.startswith(codecs.BOM_UTF8))

@@ -1,0 +1,11 @@
+"""`python -m nki_scope` is the command `nki-scope`."""
+
+import sys
+
+if not sys.flags.safe_path:
+    del sys.path[0]  # the working folder, which `-m` puts first: a file there is not our import
+
+from nki_scope.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
