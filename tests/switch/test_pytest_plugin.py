@@ -169,6 +169,13 @@ def test_a_mistake_in_a_kernel_is_shown_with_the_users_lines_and_the_caret_only(
         ([], '@pytest.mark.nki(version="9.9")\ndef test_it(): pass', "@pytest.mark.nki: "),
         ([], '@pytest.mark.nki(checks=["memry"])\ndef test_it(): pass', "memory"),
         ([], "@pytest.mark.nki(presise=True)\ndef test_it(): pass", "precise"),
+        ([], '@pytest.mark.nki(versio="0.6")\ndef test_it(): pass', "did you mean version?"),
+        (
+            [],
+            '@pytest.mark.nki("0.6", version="0.6")\ndef test_it(): pass',
+            "two values of version",
+        ),
+        ([], "@pytest.mark.nki(1, 2, 3, 4, 5)\ndef test_it(): pass", "too many values by place"),
     ],
 )
 def test_a_wrong_choice_names_what_is_possible(run_tests, options, text, message):
@@ -193,3 +200,18 @@ def test_number(nki_compare):
 
     assert "the result has shape (2, 4), the reference's (4,)" in done.stdout
     assert "the kernel gives 1 results, the reference 2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("bound", "message"),
+    [("ulps='a'", "ulps is not a bound"), ("atol=-1", "atol is not a bound"),
+     ("ulp=1", "did you mean ulps?")],
+)  # fmt: skip
+def test_a_bound_that_is_none_is_named(run_tests, bound, message):
+    text = f"def test_it(nki_compare):\n    nki_compare(scaled, lambda x: 2 * x, X, {bound})\n"
+
+    done = run_tests(text, "--nki", "0.6")
+
+    assert done.returncode == 1
+    assert message in done.stdout
+    assert "TypeError" not in done.stdout

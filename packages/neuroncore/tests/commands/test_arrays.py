@@ -6,7 +6,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from neuroncore.commands.arrays import load_arrays, save_arrays
+from neuroncore.commands.arrays import (
+    SpecSizeError,
+    argument_spec,
+    load_arrays,
+    save_arrays,
+    split_spec,
+)
 
 
 def test_arrays_of_every_kind_come_back_equal(tmp_path):
@@ -31,3 +37,26 @@ def test_a_file_with_a_pickle_is_rejected(tmp_path):
 
     with pytest.raises(ValueError, match="allow_pickle"):
         load_arrays(tmp_path / "arrays.npz")
+
+
+@pytest.mark.parametrize(
+    "sizes", ["99999999999,99999999999", "9" * 30, "9" * 5000, "1," * 60 + "2" * 18]
+)
+def test_a_size_that_no_array_has_is_rejected(sizes):
+    with pytest.raises(SpecSizeError, match="no array is that large"):
+        split_spec(f"f32[{sizes}]")
+
+
+@pytest.mark.parametrize("sizes", ["-1", "1 2", ",", "1,,2", "²", "x"])
+def test_text_that_is_not_a_list_of_sizes_is_no_spec(sizes):
+    assert split_spec(f"f32[{sizes}]") is None
+
+
+def test_leading_zeros_and_a_last_comma_are_read():
+    assert split_spec("f32[ 08, 4, ]") == ("f32", (8, 4))
+    assert split_spec("i32[]") == split_spec("i32[()]") == ("i32", ())
+
+
+def test_an_argument_of_a_kernel_has_elements():
+    with pytest.raises(SpecSizeError, match="without elements"):
+        argument_spec("f32[0, 4]")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,16 @@ def test_folders_of_an_output_file_are_made(tmp_path):
     write_file(tmp_path / "a/b/k.py", b"new")
 
     assert (tmp_path / "a/b/k.py").read_bytes() == b"new"
+
+
+def test_what_a_killed_run_has_left_is_removed(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    left, running = (tmp_path / f".nki-migrate-x.{n}.tmp" for n in (process.pid, os.getpid()))
+    left.touch()
+    running.touch()
+    file = tmp_path / "k.py"
+
+    write_file(file, b"x = 1\n")
+
+    assert {*tmp_path.iterdir()} == {file, running}

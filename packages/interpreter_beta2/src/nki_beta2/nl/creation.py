@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore.documents import read_array, unreadable
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import (
     AttributeValueError,
@@ -147,10 +148,10 @@ def _loaded(path: str) -> np.ndarray:
     try:
         if Path(path).suffix != ".npy":
             raise ValueError("its name does not end in .npy")
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as wrong:
+        return read_array(path)
+    except (OSError, ValueError) as wrong:
         raise AttributeValueError(
-            f"no constant can be read from {path!r}: {wrong}",
+            f"no constant can be read from {path!r}: {unreadable(wrong)}",
             expected="the path of a .npy file, absolute or from the working directory",
             operand="constant",
             position=0,

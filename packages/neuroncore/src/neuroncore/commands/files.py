@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
 from neuroncore.errors import OptionError
@@ -32,6 +33,29 @@ def naming_output(option: str, file: Path) -> Iterator[None]:
         raise OutputError(f"{option} {file}: {what}") from None
 
 
+def remove_abandoned(folder: Path, pattern: str) -> None:
+    """Remove the files and folders beside others that killed processes left, whose number is the
+    last but one part of a name between points, as in `.report.json.4711.part`."""
+    for left in folder.glob(pattern):
+        number = left.name.split(".")[-2]
+        if number.isdecimal() and not _is_running(int(number)):
+            shutil.rmtree(left, ignore_errors=True)
+            with suppress(OSError):
+                left.unlink()
+
+
+def _is_running(process: int) -> bool:
+    if sys.platform == "win32":
+        return True  # a signal of 0 would end it
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def write_whole(file: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a file beside `file`, then rename it; a file keeps its mode and its links.
 
@@ -49,6 +73,7 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
     temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
+        remove_abandoned(file.parent, f".{escape(file.name)}.*.part")
         write(temporary)
         if file.exists():
             temporary.chmod(file.stat().st_mode & 0o777)
@@ -66,13 +91,14 @@ def write_text(file: Path, text: str) -> None:
 def write_folder(folder: Path, files: Mapping[str, str | bytes]) -> None:
     """Write files into a new or empty folder, all of them or none. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    remove_abandoned(folder.parent, f".{escape(folder.name)}.*.part")
+    aside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    aside.mkdir()
     try:
         for name, content in files.items():
             path = aside / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)
-        aside.chmod(0o755)
         aside.replace(folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)

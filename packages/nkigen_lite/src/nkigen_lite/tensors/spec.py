@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from neuroncore.commands.arrays import SpecSizeError, split_spec
 from nki_dtypes import DType, resolve
 from nki_dtypes.formats import bool_, float32, int32, tfloat32, uint32
 from nkigen_lite.tensors.errors import SpecError
@@ -16,7 +16,6 @@ from nkigen_lite.tensors.errors import SpecError
 Shape = tuple[int, ...]
 
 _WIDE: dict[str, DType] = {"float64": float32, "int64": int32, "uint64": uint32}
-_TEXT = re.compile(r"\s*([\w.]+)\s*\[\s*(?:\(\s*\))?([\d\s,]*)\]\s*")
 
 
 def narrow(dtype: Any) -> DType:
@@ -94,20 +93,23 @@ def as_spec(given: Any) -> Spec:
 
 
 def _parsed(text: str) -> Spec:
-    found = _TEXT.fullmatch(text)
+    try:
+        found = split_spec(text)
+    except SpecSizeError as wrong:
+        raise SpecError(wrong.what, hint=wrong.hint) from None
     if found is None:
         raise SpecError(
             f"{text!r} is not a spec", expected="text such as 'f32[128, 512]' or 'i32[]'"
         )
-    dtype, shape = found.groups()
+    dtype, shape = found
     try:
-        return Spec(tuple(int(n) for n in shape.split(",") if n.strip()), narrow(dtype))
+        return Spec(shape, narrow(dtype))
     except (ValueError, TypeError) as unknown:
         raise SpecError(
             f"{text!r}: {getattr(unknown, 'what', unknown)}",
             expected=getattr(unknown, "expected", None),
             hint=getattr(unknown, "hint", None) or None,
-        ) from None  # fmt: skip
+        ) from None
 
 
 def numpy_dtype(dtype: DType) -> np.dtype:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from neuroncore.documents import parse_json
+from neuroncore.documents import parse_json, wrong_structure
 from nkigym.checker.findings import CertificateFileError, Finding, certified_program
 from nkigym.checker.functions import FUNCTIONS
 from nkigym.checker.value_numbering import Numbered, numbered, wrong_values
@@ -79,14 +79,21 @@ def read_certificate(text: str) -> Certificate:
     """The certificate that a file contains. Raises CertificateFileError where it contains none."""
     try:
         given = parse_json(text)
+    except ValueError as wrong:
+        raise CertificateFileError(f"not a certificate: {wrong}") from None
+    try:
         if (given["format"], given["version"], given["atom"]) != (FORMAT, VERSION, ATOM):
-            raise ValueError(f"format {given['format']!r}, version {given['version']!r}")
+            raise CertificateFileError(
+                "not a certificate", expected=f"{FORMAT!r}, version {VERSION}",
+                got=f"format {given['format']!r}, version {given['version']!r}",
+            )  # fmt: skip
         tiles = {str(name): tuple(map(int, claims)) for name, claims in given["tiles"].items()}
         output = tuple(map(int, given["output"]))
         function, program = str(given["function"]), str(given["program"])
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as wrong:
         raise CertificateFileError(
-            f"not a certificate: {wrong}", expected=f"{FORMAT!r}, version {VERSION}"
+            f"not a certificate: {wrong_structure(wrong)}",
+            expected=f"{FORMAT!r}, version {VERSION}",
         ) from None
     if function not in FUNCTIONS:
         raise CertificateFileError(

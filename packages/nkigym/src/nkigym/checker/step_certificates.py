@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import gcd, prod
 from typing import Any, NamedTuple
 
+from neuroncore.documents import wrong_structure
 from nkigym.checker.findings import CertificateFileError, Finding
 
 
@@ -53,7 +54,9 @@ def check_step(certificate: Mapping[str, Any]) -> list[Finding]:
     except KeyError as missing:
         raise CertificateFileError(f"a claim of the certificate has no {missing}") from missing
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as wrong:
-        raise CertificateFileError(f"not a certificate of a step: {wrong!r}") from wrong
+        raise CertificateFileError(
+            f"not a certificate of a step: {wrong_structure(wrong)}"
+        ) from wrong
     return [Finding(n, what) for n, what in found if what]
 
 

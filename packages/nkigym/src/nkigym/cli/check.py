@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.parser import add_specs, add_target
-from neuroncore.documents import parse_json
+from neuroncore.documents import parse_json, read_utf8
 from neuroncore.errors import KernelError, OptionError
 from neuroncore.program import Program, check, parse_program
 from nkigym.checker import CertificateFileError, check_kernels, check_step, read_certificate
@@ -78,7 +78,7 @@ def _json(file: Path) -> Any:
     if file.suffix != ".json":
         return None
     try:
-        return parse_json(file.read_text("utf-8"))
+        return parse_json(read_utf8(file))
     except OSError as wrong:
         raise CertificateFileError(f"can't open {str(file)!r}: {wrong.strerror}") from None
     except ValueError as wrong:

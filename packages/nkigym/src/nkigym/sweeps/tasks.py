@@ -29,7 +29,7 @@ from typing import Any
 
 from neuroncore.commands.function import parse_name
 from neuroncore.commands.suggestions import did_you_mean
-from neuroncore.documents import parse_toml
+from neuroncore.documents import parse_toml, read_utf8
 from neuroncore.errors import KernelError
 from neuroncore.executors import release
 from neuroncore.surface import DEFAULT_VERSION
@@ -203,7 +203,7 @@ def _check_repeats(path: Path, tasks: Sequence[SweepTask]) -> None:
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
-        return parse_toml(path.read_text("utf-8"))
+        return parse_toml(read_utf8(path))
     except OSError as wrong:
         raise SweepFileError(f"can't open {str(path)!r}: {wrong.strerror}") from None
     except ValueError as wrong:

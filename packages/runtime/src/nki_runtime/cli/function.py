@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.commands.arrays import random_array, split_spec
+from neuroncore.commands.arrays import argument_spec, random_array
 from neuroncore.commands.function import Named, find_function, function_in, parse_name
+from neuroncore.documents import read_array, unreadable
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.spec import as_dtype
 from nki_dtypes import DType
@@ -171,16 +172,18 @@ def describe(result: Any) -> str:
 
 
 def _read(text: str, rng: np.random.Generator) -> Any:
-    spec = split_spec(text)
+    spec = argument_spec(text)
     if spec is not None:
         dtype, shape = spec
         return random_array(_dtype(dtype, text), shape, rng)
     if text.endswith(".npy"):
         try:
-            return np.load(text, allow_pickle=False)
+            return read_array(text)
         except (OSError, ValueError) as wrong:
-            reason = getattr(wrong, "strerror", None) or wrong
-            raise LaunchError(f"argument {text} cannot be read: {reason}") from None
+            raise LaunchError(
+                f"argument {text} cannot be read: {unreadable(wrong)}",
+                expected="a file that np.save wrote",
+            ) from None
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuroncore.documents import parse_json
+from neuroncore.documents import parse_json, read_utf8, unreadable
 from neuroncore.errors import LaunchError
 from neuroncore.timeline import Profile, profile_of
 
@@ -31,7 +31,10 @@ def read_profile(file: Path) -> Profile:
     try:
         table = reader(file)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as wrong:
-        raise LaunchError(f"--profile {file} cannot be read: {wrong}", expected=_EXPECTED) from None
+        reason = unreadable(wrong) if isinstance(wrong, (OSError, ValueError)) else "it is no table"
+        raise LaunchError(
+            f"--profile {file} cannot be read: {reason}", expected=_EXPECTED
+        ) from None
     if not any(len(values) for values in table.values()):
         raise LaunchError(f"--profile {file} has no instructions", expected=_EXPECTED)
     return profile_of(f"--profile {file}", table)
@@ -66,7 +69,7 @@ def _parquet(*files: Path) -> Table:
 
 def _json(file: Path) -> Table:
     """The instructions of the profiler's JSON; of a list of rows, all."""
-    found = parse_json(file.read_text(encoding="utf-8"))
+    found = parse_json(read_utf8(file))
     rows = found if isinstance(found, list) else found["instruction"]
     return _by_column([dict(row) for row in rows])
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.commands.reporting import installed_reporter
+from neuroncore.errors import LaunchError
 from neuroncore.machine.observe import Event, Watcher, watched_by
 from neuroncore.memory import Shadow, Storage, View
 from neuroncore.spec import as_dtype
@@ -48,8 +49,13 @@ def compare_with_reference(
         larger of both magnitudes; in ones for integers.
     atol: what it may be off besides, as a number.
 
-    Raises what the kernel and the reference raise.
+    Raises LaunchError for other bounds, and what the kernel and the reference raise.
     """
+    for name, bound in (("ulps", ulps), ("atol", atol)):
+        if not (isinstance(bound, (int, float, np.number)) and bound >= 0):
+            raise LaunchError(
+                f"{name} is not a bound", expected="a number, 0 or more", got=repr(bound)
+            )
     run = kernel if isinstance(kernel, Simulation) else simulate(kernel)
     given = Conversion().to_numpy(tuple(arrays))
     is_kernel = _is_kernel(reference)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from neuroncore.checks import Report, resolve_checks
+from neuroncore.commands.suggestions import suggestion
 from neuroncore.commands.tracebacks import render, render_usage
-from neuroncore.errors import KernelError
+from neuroncore.errors import KernelError, LaunchError
+from neuroncore.options import Options
 from nki_runtime.switch.use import use
 from nki_runtime.testing.comparison import compare_with_reference
 
@@ -28,6 +30,8 @@ MARKER = (
     "nki(version=None, backend=None, target=None, checks=(), **options): run the test under "
     "nki_runtime.use(...); a finding of one of `checks` that is an error fails it"
 )
+
+MARKED = ("version", "backend", "target", "checks")
 
 _RUNNERS = ("_pytest", "pluggy", "nki_runtime")
 
@@ -60,8 +64,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     report = Report()
     try:
         switch = _switch(report, *marker.args, **marker.kwargs)
-    except (KernelError, TypeError) as wrong:
-        raise pytest.fail.Exception(f"@pytest.mark.nki: {_words(wrong)}", pytrace=False) from None
+    except KernelError as wrong:
+        what = f"@pytest.mark.nki: {render_usage(wrong)}"
+        raise pytest.fail.Exception(what, pytrace=False) from None
     with switch:
         result = yield
     errors = [finding for finding in report if finding.severity == "error"]
@@ -70,21 +75,20 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     return result
 
 
-def _switch(
-    report: Report,
-    version: str | None = None,
-    backend: str | None = None,
-    target: str | None = None,
-    checks: tuple[str, ...] = (),
-    **options: Any,
-) -> Any:
+def _switch(report: Report, *values: Any, **named: Any) -> Any:
     """The switch that a marker names, with its checks as observers that fill `report`."""
-    watchers = [c.watcher(report) for c in resolve_checks(list(checks)) if c.watcher]
-    return use(backend, version, target, observers=watchers, **options)
-
-
-def _words(wrong: Exception) -> str:
-    return render_usage(wrong) if isinstance(wrong, KernelError) else str(wrong)
+    fields = get_type_hints(Options)
+    for name in named.keys() - {*MARKED[len(values) :], *fields}:
+        near = suggestion(name, MARKED) or suggestion(name, fields)
+        what = f"two values of {name}" if name in MARKED else f"it takes no {name}"
+        expected = f"each of {', '.join(MARKED)} at most once, or a field of Options"
+        raise LaunchError(what, hint=near if name not in MARKED else None, expected=expected)
+    if len(values) > len(MARKED):
+        raise LaunchError("too many values by place", expected=f"at most {', '.join(MARKED)}")
+    given = dict(zip(MARKED, values, strict=False)) | named
+    version, backend, target, checks = (given.pop(name, None) for name in MARKED)
+    watchers = [c.watcher(report) for c in resolve_checks(list(checks or ())) if c.watcher]
+    return use(backend, version, target, observers=watchers, **given)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -117,6 +121,9 @@ def nki_compare(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """`nki_compare(kernel, reference, *arrays, ulps=1, atol=0.0)`; see `compare_with_reference`."""
 
     def compare(kernel: Any, reference: Any, *arrays: Any, **bounds: Any) -> Any:
+        for name in bounds.keys() - {"ulps", "atol"}:
+            near = suggestion(name, ("ulps", "atol"))
+            raise LaunchError(f"nki_compare takes no {name}", expected="ulps or atol", hint=near)
         folder = request.getfixturevalue("tmp_path")
         result, difference = compare_with_reference(kernel, reference, arrays, folder, **bounds)
         if difference is not None:

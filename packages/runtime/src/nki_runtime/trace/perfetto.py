@@ -249,8 +249,8 @@ def slices(file: Path) -> Iterator[Slice]:
     trace, names = Trace(), {}
     try:
         trace.ParseFromString(file.read_bytes())
-    except Exception as wrong:  # protobuf has several classes for it, by its backend
-        raise ValueError(f"it is not a Perfetto trace ({wrong})") from None
+    except Exception:  # protobuf has several classes for it, by its backend
+        raise ValueError("it is not a Perfetto trace") from None
     open_slices: dict[int, list[tuple[int, TrackEvent]]] = defaultdict(list)
     for packet in trace.packet:
         if packet.HasField("track_descriptor"):

@@ -118,9 +118,10 @@ def as_json(report: Report) -> dict[str, object]:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as wrong:
-        reason = getattr(wrong, "strerror", None) or wrong
-        raise PlanFileError("", f"cannot be read: {reason}") from None
+    except OSError as wrong:
+        raise PlanFileError("", f"cannot be read: {wrong.strerror}") from None
+    except UnicodeDecodeError as wrong:
+        raise PlanFileError("", f"byte {wrong.start} is not UTF-8") from None
 
 
 def _say_progress(what: str) -> None:

@@ -68,7 +68,9 @@ def load(text: str) -> Value:
     except (RecursionError, ValueError) as wrong:
         if isinstance(wrong, PlanFileError):
             raise
-        raise PlanFileError("the file", f"not JSON that can be read: {wrong}") from None
+        is_deep = isinstance(wrong, RecursionError)
+        reason = "nested too deeply" if is_deep else "a number has more digits than Python converts"
+        raise PlanFileError("the file", f"not JSON that can be read: {reason}") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

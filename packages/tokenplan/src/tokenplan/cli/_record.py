@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from neuroncore.commands.arrays import split_spec
+from neuroncore.commands.arrays import argument_spec
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import LaunchError
 from neuroncore.program.parsing.transport import program_to_json
@@ -70,7 +70,7 @@ def _check_names(kernel: Any, arguments: list[Any], named: dict[str, Any]) -> No
 
 def _argument(text: str) -> Any:
     """f32[2048, 512] as (shape, dtype); anything else as Python reads it."""
-    found = split_spec(text)
+    found = argument_spec(text)
     if found is not None:
         try:
             return found[1], resolve(found[0]).name

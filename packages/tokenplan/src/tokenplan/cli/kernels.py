@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from neuroncore.commands.function import find_function, parse_name
+from neuroncore.documents import read_utf8, unreadable
 from neuroncore.errors import LaunchError, OptionError
 from neuroncore.program import Program, parse_program
 from neuroncore.program.parsing.transport import program_from_json
@@ -57,9 +58,9 @@ def own_lines(traceback: str) -> str:
 def _text(path: Path) -> str:
     """A program text; UsageError for a file that is none."""
     try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise UsageError(f"cannot read {path}: {wrong}") from None
+        return read_utf8(path)
+    except (OSError, ValueError) as wrong:
+        raise UsageError(f"cannot read {path}: {unreadable(wrong)}") from None
 
 
 @dataclass(frozen=True, slots=True)

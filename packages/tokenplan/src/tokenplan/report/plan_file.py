@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from neuroncore.documents import parse_json
+from neuroncore.documents import parse_json, wrong_structure
 from neuroncore.errors import LaunchError, Place
 from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
@@ -88,7 +88,7 @@ def read(text: str) -> tuple[TokenGraph, Json | None]:
     except (KeyError, TypeError, ValueError, AttributeError) as wrong:
         raise LaunchError(
             "the plan file is damaged",
-            got=f"{type(wrong).__name__}: {wrong}",
+            got=wrong_structure(wrong),
             hint="it does not follow plan.schema.json: make it again from the kernel",
         ) from None
 

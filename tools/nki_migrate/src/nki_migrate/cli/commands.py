@@ -41,8 +41,14 @@ def detect(given: argparse.Namespace) -> int:
     for item in inputs.inputs:
         try:
             index = FileIndex(Source(decode(code_of(item.task)).text, item.task.path))
-        except (UnreadableSourceError, SyntaxError, RecursionError) as error:
-            failed.append((item.task.path, f"does not parse: {error}"))
+        except SyntaxError as error:
+            failed.append((item.task.path, f"does not parse: line {error.lineno}: {error.msg}"))
+            continue
+        except RecursionError:
+            failed.append((item.task.path, "does not parse: nested too deeply"))
+            continue
+        except UnreadableSourceError as error:
+            failed.append((item.task.path, str(error)))
             continue
         for function in index.functions.values():
             dialect = detect_dialect(function, index)

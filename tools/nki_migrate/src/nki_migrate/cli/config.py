@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.suggestions import did_you_mean
-from neuroncore.documents import parse_toml
+from neuroncore.documents import parse_toml, read_utf8
 from nki_migrate.rules import all_rules
 from nki_migrate.rules.run_rules import RUN_RULES
 from nki_migrate.settings.request import VERSIONS, ConfigError
@@ -89,7 +89,7 @@ def find_config(folder: Path) -> Config:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return parse_toml(path.read_text(encoding="utf-8"))
+        return parse_toml(read_utf8(path))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:  # also numbers of too many digits

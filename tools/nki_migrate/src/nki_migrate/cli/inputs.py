@@ -129,7 +129,11 @@ def writer(targets: dict[Path, Path] | None) -> Callable[[Input, FileResult], Fi
         try:
             _write(item, result, targets)
         except (OSError, ChangedMeanwhileError, ReadOnlyError, UnicodeEncodeError) as error:
-            return failed(result.path, f"not written: {error}", result.before)
+            return failed(
+                result.path,
+                f"not written: {getattr(error, 'strerror', None) or error}",
+                result.before,
+            )
         return result
 
     return write

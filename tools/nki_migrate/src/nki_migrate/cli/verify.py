@@ -113,8 +113,10 @@ def _version_of(file: Path, entry: str) -> str:
 def _index_of(file: Path) -> FileIndex:
     try:
         return FileIndex(Source(decode(read_bytes(file)).text, str(file)))
-    except (UnreadableSourceError, SyntaxError) as error:
+    except UnreadableSourceError as error:
         raise CasesError(f"{file}: {error}") from None
+    except SyntaxError as error:
+        raise CasesError(f"{file}:{error.lineno}: not Python: {error.msg}") from None
 
 
 def _runnable(dialect: str, file: Path | str, option: str) -> str:

@@ -92,7 +92,9 @@ def parse_parameters(text: str, where: str) -> tuple[Parameter, ...]:
     try:
         (function,) = ast.parse(f"def f({text}): ...").body
     except (SyntaxError, ValueError) as error:
-        raise ApiError(f"{where}: cannot read the parameters ({text}): {error}") from None
+        raise ApiError(
+            f"{where}: cannot read the parameters ({text}): {getattr(error, 'msg', error)}"
+        ) from None
     if not isinstance(function, ast.FunctionDef) or ast.unparse(function.body[-1]) != "...":
         raise ApiError(f"{where}: cannot read the parameters ({text})")
     found = parameters_of(function.args)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 
+from neuroncore.documents import read_utf8, unreadable
 from nki_migrate.drafting.api import (
     Api,
     ApiError,
@@ -42,10 +43,9 @@ def read_api(given: str) -> Api:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ApiError(f"{path}: cannot be read: {reason}") from None
+        return read_utf8(path)
+    except (OSError, ValueError) as error:
+        raise ApiError(f"{path}: cannot be read: {unreadable(error)}") from None
 
 
 def _entries(path: Path) -> Iterable[Entry]:

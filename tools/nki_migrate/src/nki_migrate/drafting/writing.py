@@ -92,7 +92,7 @@ def write_drafts(folder: Path, files: Mapping[str, str]) -> None:
     try:
         write_folder(folder, files)
     except OSError as error:
-        raise ApiError(f"{folder}: cannot be written: {error}") from None
+        raise ApiError(f"{folder}: cannot be written: {error.strerror or error}") from None
 
 
 def summary(changes: Sequence[ApiChange]) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from neuroncore.documents import parse_json
+from neuroncore.documents import parse_json, read_utf8, unreadable, wrong_structure
 from nki_migrate.index import walk
 from nki_migrate.index.source import Source, Span
 
@@ -174,10 +174,9 @@ def _inner_parts(path: str) -> tuple[str, ...]:
 def read_facts(path: Path) -> Observed:
     """The facts of one file. Raises FactsError for a file of another schema."""
     try:
-        document = parse_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise FactsError(f"--facts {path}: cannot be read: {reason}") from None
+        document = parse_json(read_utf8(path))
+    except OSError as error:
+        raise FactsError(f"--facts {path}: cannot be read: {unreadable(error)}") from None
     except ValueError as error:
         raise FactsError(f"--facts {path}: not JSON: {error}") from None
     return facts_of(document, f"--facts {path}")
@@ -191,17 +190,21 @@ def facts_of(document: Any, where: str) -> Observed:
     _known(document, {"schema", "kernels"}, where)
     launches: dict[tuple[str, int], dict[str, dict[Span, Seen]]] = {}
     times: Counter[tuple[str, str]] = Counter()
+    place = where
     try:
-        for kernel in document["kernels"]:
+        for number, kernel in enumerate(document["kernels"], 1):
+            place = f"{where}: kernel {number}"
             file, name = str(kernel["file"]), str(kernel["kernel"])
             _known(kernel, _KERNEL_KEYS, f"{where}: kernel {name}")
             times[file, name] += 1
             places = launches.setdefault((name, times[file, name]), {}).setdefault(file, {})
-            for entry in kernel["expressions"]:
+            for line, entry in enumerate(kernel["expressions"], 1):
+                place = f"{where}: kernel {number} ({name}), expression {line}"
                 span, seen = _entry(entry, where)
                 places[span] = places[span].joined(seen) if span in places else seen
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise FactsError(f"{where}: not as nki-run --record writes it: {error!r}") from None
+        what = wrong_structure(error)
+        raise FactsError(f"{place}: {what}; nki-run --record writes such files") from None
     return Observed(
         tuple(
             tuple((file, tuple(places.items())) for file, places in sorted(files.items()))

@@ -14,7 +14,10 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+
+from neuroncore.commands.files import remove_abandoned
 
 _MARK = ".nki-migrate-"
 _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -78,7 +81,9 @@ def _write_aside(target: Path, new: bytes, mode_from: Path | None) -> None:
 
 
 def _write_and_rename(target: Path, new: bytes, mode_from: Path | None) -> None:
-    handle, name = tempfile.mkstemp(prefix=_MARK, suffix=".tmp", dir=target.parent)
+    _tidy(target.parent)
+    suffix = f".{os.getpid()}.tmp"
+    handle, name = tempfile.mkstemp(prefix=_MARK, suffix=suffix, dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(new)
@@ -93,6 +98,12 @@ def _write_and_rename(target: Path, new: bytes, mode_from: Path | None) -> None:
         with suppress(FileNotFoundError):
             Path(name).unlink()
         raise
+
+
+@cache
+def _tidy(folder: Path) -> None:
+    """Remove what a killed run has left, once for each folder."""
+    remove_abandoned(folder, f"{_MARK}*.tmp")
 
 
 def _umask() -> int:

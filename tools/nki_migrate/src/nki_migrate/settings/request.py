@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from neuroncore.documents import read_utf8, unreadable
 from neuroncore.surface import VERSIONS
 from nki_migrate.facts.observed import Observed
 
@@ -108,10 +109,9 @@ def parse_assumption(text: str) -> Assumption:
 def read_assumptions(path: Path) -> tuple[Assumption, ...]:
     """The assumptions of a file: one per line, blank lines and `#` comments aside."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"--assume-file {path}: cannot be read: {reason}") from None
+        lines = read_utf8(path).splitlines()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--assume-file {path}: cannot be read: {unreadable(error)}") from None
     return parse_assumptions(
         line for line in lines if line.strip() and not line.strip().startswith("#")
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from neuroncore.commands.suggestions import did_you_mean
-from neuroncore.documents import parse_toml
+from neuroncore.documents import parse_toml, read_utf8
 
 SCHEMA = "nki-cases/1"
 FILLS = (
@@ -93,7 +93,7 @@ def read_cases(path: Path) -> tuple[Case, ...]:
     Raises CasesError when it cannot be read, is of another schema, or holds an unknown key.
     """
     try:
-        document = parse_toml(path.read_text(encoding="utf-8"))
+        document = parse_toml(read_utf8(path))
     except OSError as error:
         raise CasesError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:  # also numbers of too many digits

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import astuple, replace
 from typing import Any
 
-from neuroncore.documents import parse_json
+from neuroncore.documents import parse_json, wrong_structure
 from neuroncore.errors import LaunchError
 from neuroncore.program.ir.nodes import Loop, Statement
 from neuroncore.program.ir.program import Program
@@ -30,7 +30,7 @@ def program_from_json(text: str) -> Program:
         program, places = parse_program(written["program"]), iter(written["places"])
         return replace(program, body=tuple(_placed(program.body, places)), places={})
     except (ValueError, KeyError, TypeError, RuntimeError) as wrong:
-        raise LaunchError(f"not a program in JSON: {wrong!r}") from None
+        raise LaunchError(f"not a program in JSON: {wrong_structure(wrong)}") from None
 
 
 def _placed(body: tuple[Statement, ...], places: Iterator[Any]) -> Iterator[Statement]:
