@@ -8,7 +8,7 @@ import io
 from pathlib import Path
 
 from neuroncore.errors import OptionError
-from neuroncore.findings.finding import Region, rendered
+from neuroncore.findings.finding import Region
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What Python raises for source that it does not take."""
@@ -25,8 +25,8 @@ class UnreadableSourceError(Exception):
 class SourceError(OptionError):
     """A file that a command names is not Python."""
 
-    def __init__(self, what: str, place: Region) -> None:
-        super().__init__(rendered(what, place, None, None, None, None, (), None))
+    def __init__(self, what: str, place: Region, *excerpt: str) -> None:
+        super().__init__("\n".join([f"{place}: {what}", *excerpt]))
         self.place = None  # in the text
 
 
@@ -43,7 +43,7 @@ def check_source(file: Path) -> None:
         line, column = wrong.lineno or 1, wrong.offset or 1
         place = Region(str(file), line, column, line, max(column + 1, wrong.end_offset or 0))
         what = "an integer of too many digits" if "int_max_str_digits" in wrong.msg else wrong.msg
-        raise SourceError(f"not Python: {what}", place) from None
+        raise SourceError(f"not Python: {what}", place, *place.excerpt()) from None
     except (RecursionError, MemoryError):
         raise SourceError("not Python: nested too deeply", Region(str(file))) from None
 

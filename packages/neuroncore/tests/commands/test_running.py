@@ -44,9 +44,8 @@ def test_what_a_file_of_the_user_raises_is_shown_by_lines_of_the_user(text, last
         (b"([[]]m)\n\xdd", ":2:1: not UTF-8: byte 0xdd on line 2; save the file as UTF-8 or "
          "declare its encoding in the first line (PEP 263)\n"),
         (b"x = 1\ny = '\0'\n", ":2:1: holds NUL bytes, as UTF-16 and UTF-32 do; save the file as "
-         "UTF-8\n    y = '\0'\n    ^\n"),
-        (b"# coding: none\n", ":1:1: unknown encoding: none in its first lines (PEP 263)\n"
-         "    # coding: none\n    ^\n"),
+         "UTF-8\n"),
+        (b"# coding: none\n", ":1:1: unknown encoding: none in its first lines (PEP 263)\n"),
         (b"x = " + b"-" * 100_000 + b"1\n", ":1:1: not Python: nested too deeply\n"),
         (b"x = " + b"9" * 5000 + b"\n", ":1:1: not Python: an integer of too many digits\n"),
     ],
