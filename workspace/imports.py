@@ -48,11 +48,13 @@ class Module:
 
 
 def source_modules() -> dict[str, Module]:
-    """Every module of every package by its dotted name."""
+    """Every module of every package by its dotted name, without `__main__`: nothing imports it, and
+    it imports the command, which is on top."""
     return {
         module.name: module
         for member in members()
         for path in sorted(member.source.rglob("*.py"))
+        if path.stem != "__main__"
         for module in [Module(_dotted(path.relative_to(member.source.parent)), path)]
     }
 

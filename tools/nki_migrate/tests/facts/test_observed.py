@@ -83,8 +83,15 @@ def test_facts_of_another_file_are_left_out():
         ([], "got 'list'"),
         ({"schema": "nki-facts/1", "kernels": [], "more": 1}, "unknown key 'more'"),
         (_document(_entry(12, 13, strides=[1])), "unknown key 'strides'"),
-        ({"schema": "nki-facts/1", "kernels": [{"file": "k.py"}]}, "not as nki-run"),
-        ({"schema": "nki-facts/1"}, "not as nki-run"),
+        (
+            {"schema": "nki-facts/1", "kernels": [{"file": "k.py"}]},
+            "kernel 1: the key 'kernel' is missing",
+        ),
+        ({"schema": "nki-facts/1"}, "the key 'kernels' is missing"),
+        (
+            _document(_entry(12, 13, line="x")),
+            r"kernel 1 \(kernel\), expression 1: a value is malformed",
+        ),
     ],
 )
 def test_what_is_no_facts_file_says_what_was_expected(tmp_path, document, said):

@@ -96,7 +96,7 @@ class _Watching:
         self._set_constants(given)
         if given.verbose:
             print_notes()
-        if given.check is None:
+        if self.checker is None:
             print_hints()
 
     def _set_constants(self, given: argparse.Namespace) -> None:
