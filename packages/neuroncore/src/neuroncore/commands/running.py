@@ -1,8 +1,7 @@
 """A command from its parsed line to its exit code.
 
 0: nothing wrong; 1: findings, or an error in the user's program; 2: a mistake in the options, or
-stdout cannot be written; 130: interrupted, also by SIGTERM; 141: the reader of stdout has left, as a
-shell reports SIGPIPE.
+stdout cannot be written; 130: interrupted, also by SIGTERM; 141: the reader of stdout has left.
 """
 
 from __future__ import annotations
