@@ -231,7 +231,7 @@ print(found)
 
 
 def test_withheld_variables_are_nowhere_in_the_memory_of_the_processes(folder):
-    """The program has one copy of what it looks for itself."""
+    """The program's own copy of the text is the only one."""
     done = run(folder, "nki-run", "k.py", text=READS, A_TOKEN="hunter2")
 
     assert done.returncode == 0, done.stderr

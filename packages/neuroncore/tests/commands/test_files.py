@@ -10,7 +10,7 @@ import pytest
 
 from neuroncore.commands.files import write_folder, write_text
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signal asks for a process")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signal tests for a process")
 
 
 def ended_process() -> int:

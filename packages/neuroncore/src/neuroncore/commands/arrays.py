@@ -17,7 +17,7 @@ _SIZES = r"(?:\s*[0-9]+\s*(?:,\s*[0-9]+\s*)*,?)?\s*"
 _SPEC = re.compile(rf"\s*([\w.]+)\s*\[\s*(?:\(\s*\))?({_SIZES})\]\s*")
 _MOST_DIGITS = 18
 MOST_ELEMENTS = 2**48
-"""More bytes than any computer or device has, whatever the dtype."""
+"""More bytes than any computer or device has, for every dtype."""
 
 
 class SpecSizeError(OptionError):

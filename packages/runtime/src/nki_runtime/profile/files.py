@@ -31,7 +31,7 @@ def read_profile(file: Path) -> Profile:
     try:
         table = reader(file)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as wrong:
-        reason = unreadable(wrong) if isinstance(wrong, (OSError, ValueError)) else "it is no table"
+        reason = unreadable(wrong) if isinstance(wrong, (OSError, ValueError)) else "a value is malformed"
         raise LaunchError(
             f"--profile {file} cannot be read: {reason}", expected=_EXPECTED
         ) from None
