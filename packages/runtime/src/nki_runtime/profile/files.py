@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuroncore.documents import parse_json, read_utf8, unreadable
+from neuroncore.documents import parse_json, read_utf8, unreadable, wrong_structure
 from neuroncore.errors import LaunchError
 from neuroncore.timeline import Profile, profile_of
 
@@ -31,7 +31,8 @@ def read_profile(file: Path) -> Profile:
     try:
         table = reader(file)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as wrong:
-        reason = unreadable(wrong) if isinstance(wrong, (OSError, ValueError)) else "a value is malformed"
+        is_ours = isinstance(wrong, (OSError, ValueError))
+        reason = unreadable(wrong) if is_ours else wrong_structure(wrong)
         raise LaunchError(
             f"--profile {file} cannot be read: {reason}", expected=_EXPECTED
         ) from None
