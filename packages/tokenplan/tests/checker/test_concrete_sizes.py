@@ -11,6 +11,8 @@ from tokenplan.tile_ir.bytecode.building import I32
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, TOKEN, pointer, tile
 from tokenplan.tile_ir.orders import Orders, orders_of_kernel
 
+WIDE = ((64, 64), (64, 1), (4, 64))
+
 
 def without_orders(*arguments):
     found = orders_of_kernel(*arguments)
@@ -95,7 +97,7 @@ def raised(body, p, is_index):
 @pytest.mark.parametrize("is_index", [False, True])
 def test_what_the_checker_does_not_calculate_does_not_prevent_the_check(is_index):
     data = function(lambda body, p: raised(body, p, is_index), POINTER)
-    assert "checked at 4 concrete sizes" in explain_bytecode(data)[0]
+    assert "checked at 6 concrete sizes" in explain_bytecode(data)[0]
 
 
 def test_a_persistent_loop_is_executed_for_a_grid_that_contains_the_block():
@@ -110,32 +112,95 @@ def test_a_persistent_loop_is_executed_for_a_grid_that_contains_the_block():
                  inits=[])  # fmt: skip
 
     text, _ = explain_bytecode(function(build, POINTER))
-    assert "checked at 4 concrete sizes: every order has a token" in text
+    assert "checked at 6 concrete sizes: every order has a token" in text
 
 
 def test_what_the_checker_cannot_execute_is_rewritten_if_requested(tmp_path, capsys):
-    """A loop whose bound is loaded."""
+    """A loop of more iterations than it executes."""
 
     def build(body, p):
         zero, view = body.integer(0), body.view(p, (64, 64), (64, 1), (4, 64))
-        count = body.one("ptr_to_ptr", tile(pointer("i32")), source=p)
-        number, _ = body.add("load_ptr_tko", (I32, TOKEN), WEAK, source=count)
-        body.loop(number, lambda k: (body.load(view, [k, zero]), [])[1], [])
+        body.loop(20_000, lambda k: (body.load(view, [zero, zero]), [])[1], [])
 
     file, new = tmp_path / "k.tileirbc", tmp_path / "new.tileirbc"
     file.write_bytes(function(build, POINTER))
     command = ["explain", str(file), "--rewrite", str(new)]
     assert main(command) == 1 and not new.exists()
     shown = capsys.readouterr()
-    assert "not checked at concrete sizes: the upper of for depends on what is not" in shown.out
+    assert "not checked at concrete sizes: more than 20000 operations are" in shown.out
     assert "the checker cannot execute kernel; --unchecked to rewrite it" in shown.err
     assert main([*command, "--unchecked"]) == 0 and bytecode.read(new.read_bytes())
     assert explain_bytecode(file.read_bytes())[1] == file.read_bytes()
 
 
-# -- values that are not calculated ----------------------------------------------------------------
+# -- sizes -----------------------------------------------------------------------------------------
 
-WIDE = ((64, 64), (64, 1), (4, 64))
+
+def behind(first, low, high, is_stored):
+    """Row 0 is accessed from iteration `first` on, and the number of iterations has limits."""
+
+    def build(body, p, n):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        limits = {"predicate": bytecode.Bounded(low, high)}
+        n = body.one("assume", I32, limits, value=n)
+        trips = body.one("subi", I32, NO_FLAGS, lhs=n, rhs=body.integer(first))
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        access = body.store if is_stored else body.load
+        given = [value] * is_stored
+        body.loop(trips, lambda k: (access(view, zero, *given), [])[1], [])
+
+    (found,) = bytecode.read(function(build, POINTER, I32)).functions
+    return checked_at_sizes(found)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, None), (0, 110), (102, 102)])
+def test_sizes_are_those_that_the_function_assumes_and_that_execute_each_access(low, high):
+    assert "store and store share byte 0" in behind(100, low, high, is_stored=True).lost
+    assert behind(100, low, high, is_stored=False).confirms
+
+
+def test_an_access_that_no_size_executes_is_not_checked():
+    assert "none of 14 executes load" in behind(100, 0, 100, is_stored=False).text
+
+
+def test_two_accesses_that_are_never_executed_together_are_not_checked():
+    def build(body, p, n):
+        view, zero = body.view(p, *WIDE), body.integer(0)
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        few = body.one("subi", I32, NO_FLAGS, lhs=body.integer(3), rhs=n)
+        many = body.one("subi", I32, NO_FLAGS, lhs=n, rhs=body.integer(4))
+        body.loop(few, lambda k: (body.load(view, [k, zero]), [])[1], [])
+        body.loop(many, lambda k: (body.store(view, [k, zero], value), [])[1], [])
+
+    (found,) = bytecode.read(function(build, POINTER, I32)).functions
+    assert "executes load and store together" in checked_at_sizes(found).text
+
+
+@pytest.mark.parametrize("has_token", [True, False])
+def test_a_loop_whose_bound_is_loaded_is_executed_with_other_iterations_each_time(has_token):
+    """The tokens of the inner loop order nothing where it has no iteration."""
+
+    def build(body, p, q):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+
+        def outer(i, token):
+            first = body.store(view, zero, value, token)
+            start = first if has_token else body.one("make_token", TOKEN)
+            (after,) = body.loop(
+                loaded(body, q), lambda k, t: [body.join([body.load(view, zero, first)[1], t])],
+                [start],
+            )  # fmt: skip
+            return [body.store(view, zero, value, after)]
+
+        body.loop(4, outer, [body.one("make_token", TOKEN)])
+
+    (found,) = bytecode.read(function(build, POINTER, POINTER)).functions
+    checked = checked_at_sizes(found)
+    assert checked.confirms == has_token and bool(checked.lost) != has_token
+
+
+# -- values that are not calculated ----------------------------------------------------------------
 
 
 def by_loaded_pointers(body, p, q, numbers):
@@ -188,7 +253,7 @@ def test_operations_on_values_alone_do_not_prevent_the_check():
         part = body.add("extract", (tall,), source=both, indices=[number, number])[0]
         body.store(body.view(p, *WIDE), [number, body.integer(0)], part, token)
 
-    assert "checked at 4 concrete sizes" in explain_bytecode(function(build, POINTER))[0]
+    assert "checked at 6 concrete sizes" in explain_bytecode(function(build, POINTER))[0]
 
 
 @pytest.mark.parametrize("has_both", [True, False])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations_with_replacement
+from math import lcm
 from typing import Any
 
 import numpy as np
 
 from tokenplan.checker.memory import DYNAMIC
+from tokenplan.checker.tile_accesses import TileAccess
 from tokenplan.checker.tile_arithmetic import CONVERSIONS
 from tokenplan.checker.tile_blocks import Execution, ExecutionError
 
@@ -16,31 +19,60 @@ MOST_STEPS = 20_000
 """Operations of one execution, at most."""
 ARRAY_BYTES = 2**36
 _DTYPES = {"bf16": np.uint16, "f8e4m3fn": np.uint8, "f8e5m2": np.uint8, "f8e8m0fnu": np.uint8}
-_SETTINGS = ((3, False, (0, 0, 0)), (0, False, (0, 0, 0)), (1, True, (0, 0, 0)),
-             (2, False, (3, 2, 1)))  # fmt: skip
-"""The value of scalars that are neither extents nor strides; whether extents are 1; the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """Of one execution; each number as near as the function's `assume` allows."""
+
+    number: int
+    """Scalars that are neither extents nor strides."""
+    tiles: int = 0
+    """Of each extent: so many, and one element of another where there are several; 0: a large
+    extent."""
+    block: tuple[int, int, int] = (0, 0, 0)
+    guesses: tuple[int, ...] = (1,)
+    """In turn: iterations of loops, and branches, that depend on what is not calculated."""
+
+
+_SETTINGS = (
+    _Setting(3), _Setting(0, guesses=(0,)), _Setting(1, 1, guesses=(0, 1)),
+    _Setting(2, block=(3, 2, 1), guesses=(2,)), _Setting(5, 3, guesses=(2, 0, 1)),
+    _Setting(2, 3, (1, 1, 1), (0, 1, 2)),
+)  # fmt: skip
+_FURTHER = tuple(_Setting(number, tiles) for number in (17, 130, 520, 2050) for tiles in (3, 0))
+"""Until every two accesses whose order matters are executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The checker's verdict: an order that no token has, or why a size was not executed."""
+    """The checker's verdict: an order that no token has, or why not all is executed."""
 
     executed: int
     lost: str = ""
     reason: str = ""
+    missing: str = ""
+    """Accesses that no execution contains."""
+
+    @property
+    def confirms(self) -> bool:
+        """Whether every two accesses whose order matters are executed and ordered."""
+        return bool(self.executed) and not (self.lost or self.missing)
 
     @property
     def text(self) -> str:
         """For the report."""
         if self.lost:
             return f"not rewritten: at concrete sizes the checker finds that {self.lost}"
-        if self.executed:
+        if self.confirms:
             return f"checked at {self.executed} concrete sizes: every order has a token"
-        return f"not checked at concrete sizes: {self.reason}"
+        reason = self.missing and f"none of {self.executed} executes {self.missing}"
+        return f"not checked at concrete sizes: {reason or self.reason}"
 
 
 def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -> Checked:
-    """Executes the function, with loops that have no iteration, too.
+    """Executes the function, with loops that have no iteration and tiles that are partly outside,
+    too.
 
     Dynamic extents and strides describe dense arrays, of a tile or more: what the orders assume.
     """
@@ -49,48 +81,179 @@ def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -
     at = {f"p{n}": number for number, n in enumerate(pointers)}
     aliases = [(at[a], at[b]) for a, b in may_alias if a in at and b in at]
     arrays = [np.broadcast_to(np.uint8(0), (ARRAY_BYTES,))] * len(pointers)
-    executed: list[int] = []
-    reason = ""
-    for number, is_small, block in _SETTINGS:
-        sizes = dict(_dimensions(function, is_small))
-        scalars = [sizes.get(value, number) for value in parameters if not _is_pointer(value)]
-        run = Execution(arrays, block, _DTYPES, most_steps=MOST_STEPS, footprints_only=True)
+    covered, sizes = _Covered(), _Sizes(function)
+    executed, reason = 0, ""
+    for setting in (*_SETTINGS, *_FURTHER):
+        if setting in _FURTHER and not covered.missing():
+            break
+        run = Execution(arrays, setting.block, _DTYPES, most_steps=MOST_STEPS,
+                        footprints_only=True, guesses=setting.guesses)  # fmt: skip
         try:
-            lost = next(run.run(function, scalars).lost(aliases), None)
+            lost = next(run.run(function, sizes.of(setting)).lost(aliases), None)
         except (ExecutionError, OverflowError) as wrong:
             reason = str(wrong)
             continue
         if lost:
-            return Checked(len(executed), lost)
-        executed.append(number)
-    # Of 0 alone, no loop may have had an iteration.
-    return Checked(len(executed) if any(executed) else 0, reason=reason)
+            return Checked(executed, lost)
+        executed += 1
+        covered.add(run.names.values(), run.accesses)
+    return Checked(executed, reason=reason, missing=covered.missing())
 
 
 def _is_pointer(parameter: Any) -> bool:
     return parameter.type["element"].kind == "ptr"
 
 
-def _dimensions(function: Any, is_small: bool) -> Iterator[tuple[Any, int]]:
-    """Extents and strides that are parameters."""
-    sources: dict[Any, Any] = {}
-    tiles = dict(_tiles(function))
-    for op in function.body.walk():
-        if op.name in CONVERSIONS:
-            (source,) = op.inputs
-            sources[op.results[0]] = sources.get(source, source)
-        elif op.name == "make_tensor_view":
-            shape, strides = op.results[0].type["shape"], op.results[0].type["strides"]
-            free = 1 if is_small else 1 << max(4, min(16, 24 // max(1, len(shape))))
-            least = tiles.get(op.results[0], [1] * len(shape))
-            sizes = [max(n, _fitting(free, stride, strides)) if extent == DYNAMIC
-                     else max(1, extent)
-                     for extent, stride, n in zip(shape, strides, least, strict=True)]  # fmt: skip
-            yield from _numbers(op.operands["shape"], shape, sizes, sources)
-            dense = [1]
-            for size in reversed(sizes[1:]):
-                dense.append(dense[-1] * size)
-            yield from _numbers(op.operands["strides"], strides, dense[::-1], sources)
+@dataclass
+class _Covered:
+    """Accesses, and every two of them, that were executed together."""
+
+    names: tuple[str, ...] = ()
+    owners: dict[str, set[int]] = field(default_factory=dict)
+    ordered: set[str] = field(default_factory=set)
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, names: Iterable[str], accesses: Sequence[TileAccess]) -> None:
+        self.names = tuple(names)
+        found = [access for access in accesses if len(access.runs)]
+        for access in found:
+            self.owners.setdefault(access.name, set()).update(access.owners)
+            if access.needs_order:
+                self.ordered.add(access.name)
+        self.pairs.update(combinations_with_replacement(sorted({a.name for a in found}), 2))
+
+    def missing(self) -> str:
+        """An access, or two, that no execution contains; the order of two weak loads is none."""
+        for name in self.names:
+            if name not in self.owners:
+                return name
+        for one, other in combinations_with_replacement(sorted(self.owners), 2):
+            is_concerned = self.owners[one] & self.owners[other] and self.ordered & {one, other}
+            if is_concerned and (one, other) not in self.pairs:
+                return f"{one} and {other} together"
+        return ""
+
+
+# -- sizes -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    low: int
+    high: int
+    divisor: int = 1
+
+    def nearest(self, number: int) -> int:
+        """The number, or the next one that the limits allow."""
+        found = -(-max(number, self.low) // self.divisor) * self.divisor
+        return found if found <= self.high else self.high // self.divisor * self.divisor
+
+
+@dataclass(frozen=True, slots=True)
+class _Dimension:
+    """Of a tensor view: a number, or the parameter that it is; the extent of a tile in it."""
+
+    extent: Any
+    stride: Any
+    tile: int
+
+
+class _Sizes:
+    """Numbers for the parameters that are not pointers."""
+
+    def __init__(self, function: Any) -> None:
+        self.sources: dict[Any, Any] = {}
+        self.scalars = [value for value in function.body.arguments if not _is_pointer(value)]
+        self.limits = {value: _of_type(value) for value in self.scalars}
+        self.views: list[list[_Dimension]] = []
+        tiles = dict(_tiles(function))
+        for op in function.body.walk():
+            if op.name in CONVERSIONS:
+                (operand,) = op.inputs
+                source = self.sources[op.results[0]] = self.sources.get(operand, operand)
+                if source in self.limits:
+                    predicate = op.attributes.get("predicate")
+                    self.limits[source] = _limited(self.limits[source], predicate)
+            elif op.name == "constant":
+                number = int.from_bytes(op.attributes["value"], "little")
+                self.sources[op.results[0]] = number
+            elif op.name == "make_tensor_view":
+                self.views.append(list(self.dimensions(op, tiles)))
+
+    def dimensions(self, op: Any, tiles: Mapping[Any, Sequence[int]]) -> Iterator[_Dimension]:
+        (view,) = op.results
+        numbers = [
+            [self.source(next(given)) if n == DYNAMIC else n for n in view.type[name]]
+            for name in ("shape", "strides")
+            for given in [iter(op.operands[name])]
+        ]
+        least = tiles.get(view, [1] * len(numbers[0]))
+        yield from (_Dimension(*dim) for dim in zip(*numbers, least, strict=True))
+
+    def source(self, value: Any) -> Any:
+        return self.sources.get(value, value)
+
+    def of(self, setting: _Setting) -> list[int]:
+        """By parameter, extents and strides of dense arrays, and the setting's number."""
+        found: dict[Any, int] = {}
+        for view in self.views:
+            self.add_extents(view, setting, found)
+        for view in self.views * 2:  # a stride may be that of a view before
+            self.add_strides(view, found)
+        return [found.get(v, self.limits[v].nearest(setting.number)) for v in self.scalars]
+
+    def add_extents(self, view: list[_Dimension], setting: _Setting, found: dict[Any, int]) -> None:
+        strides = [dim.stride for dim in view if isinstance(dim.stride, int)]
+        large = 1 << max(4, min(16, 24 // max(1, len(view))))
+        for dim in view:
+            if dim.extent in self.limits:
+                some = setting.tiles * dim.tile + (setting.tiles > 1)
+                stride = dim.stride if isinstance(dim.stride, int) else 1
+                size = max(dim.tile, _fitting(some or large, stride, strides))
+                size = self.limits[dim.extent].nearest(size)
+                found[dim.extent] = max(size, found.get(dim.extent, 0))
+
+    def add_strides(self, view: list[_Dimension], found: dict[Any, int]) -> None:
+        """Constant strides inside, then the parameters, of the last dimension first; this one is
+        inside of all where that leaves elements disjoint."""
+        constants = sorted((d for d in view if isinstance(d.stride, int)), key=lambda d: d.stride)
+        others = [dim for dim in reversed(view) if not isinstance(dim.stride, int)]
+        for inner in (1, 0):
+            strides = self.strides((*others[:inner], *constants, *others[inner:]), found)
+            if strides is not None:
+                found.update(strides)
+                return
+
+    def strides(
+        self, order: Sequence[_Dimension], found: Mapping[Any, int]
+    ) -> dict[Any, int] | None:
+        """The least strides that exceed what the dimensions before reach, if there are any."""
+        strides, reach = dict(found), 0
+        for dim in order:
+            if dim.stride in self.limits:
+                least = max(reach + 1, strides.get(dim.stride, 0))
+                strides[dim.stride] = self.limits[dim.stride].nearest(least)
+            extent, stride = (strides.get(n, n) for n in (dim.extent, dim.stride))
+            if isinstance(stride, int) and isinstance(extent, int) and extent > 1:
+                if stride <= reach:
+                    return None
+                reach += (extent - 1) * stride
+        return strides
+
+
+def _of_type(value: Any) -> _Limits:
+    bits = value.type["element"].kind[1:]
+    limit = 1 << (int(bits) if bits.isdigit() else 32) - 1
+    return _Limits(-limit, limit - 1)
+
+
+def _limited(known: _Limits, predicate: Any) -> _Limits:
+    """The limits with the bounds or the divisor of a predicate."""
+    if getattr(predicate, "divisor", None):
+        return replace(known, divisor=lcm(known.divisor, predicate.divisor))
+    low, high = (getattr(predicate, name, None) for name in ("low", "high"))
+    return replace(known, low=known.low if low is None else max(known.low, low),
+                   high=known.high if high is None else min(known.high, high))  # fmt: skip
 
 
 def _tiles(function: Any) -> Iterator[tuple[Any, list[int]]]:
@@ -106,14 +269,5 @@ def _tiles(function: Any) -> Iterator[tuple[Any, list[int]]]:
 
 
 def _fitting(free: int, stride: int, strides: Sequence[int]) -> int:
-    """The extent, or less where a greater static stride ends the dimension before."""
+    """The extent, or less where a greater constant stride ends the dimension before."""
     return min([free, *(other // stride for other in strides if 0 < stride < other)])
-
-
-def _numbers(
-    operands: Sequence[Any], static: Sequence[int], values: Sequence[int],
-    sources: Mapping[Any, Any],
-) -> Iterator[tuple[Any, int]]:  # fmt: skip
-    free = [value for value, known in zip(values, static, strict=True) if known == DYNAMIC]
-    for operand, value in zip(operands, free, strict=True):
-        yield sources.get(operand, operand), value

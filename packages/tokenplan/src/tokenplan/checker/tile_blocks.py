@@ -38,7 +38,7 @@ _PLACES = ("view", "source", "pointers")
 _DATA: Mapping[str, frozenset[str]] = {
     "load_view_tko": frozenset(), "load_ptr_tko": frozenset({"padding"}), "if": frozenset(),
     "store_view_tko": frozenset({"tile"}), "store_ptr_tko": frozenset({"value"}),
-    "for": frozenset({"inits"}), "atomic_rmw_tko": frozenset({"value"}),
+    "for": frozenset({"inits", "lower", "upper", "step"}), "atomic_rmw_tko": frozenset({"value"}),
     "atomic_cas_tko": frozenset({"compare", "value"}),
 }  # fmt: skip
 """Operands that may be unknown, of operations that have an effect."""
@@ -67,6 +67,10 @@ class Execution:
     steps: int = 0
     most_steps: int = 200_000
     footprints_only: bool = False
+    guesses: Sequence[int] = (1,)
+    """In turn, iterations of loops whose bounds are not calculated, and whether such conditions are
+    true."""
+    guessed: int = 0
 
     def run(self, function: Any, scalars: Sequence[int] = ()) -> Execution:
         """Executes the body; parameters that are pointers are the arrays, others the scalars."""
@@ -126,6 +130,8 @@ class Execution:
         token is that of any branch, and represents no access where it may be any."""
         if op.name.endswith("_tko"):
             return self._anywhere(op, missing)
+        if op.name == "if" and _has_accesses(op):
+            return self._block(op.regions[0 if self.guess() else 1])
         if _has_accesses(op):
             raise ExecutionError(f"the {missing} of {op.name} depends on what is not calculated")
         if op.name == "if":
@@ -138,6 +144,11 @@ class Execution:
         one, other = map(self._block, op.regions)
         return [a & b if _is_token(value) else _Unknown(_owners(value, a) | _owners(value, b))
                 for value, a, b in zip(op.results, one, other, strict=True)]  # fmt: skip
+
+    def guess(self) -> int:
+        """The next number of iterations, or whether a condition is true."""
+        self.guessed += 1
+        return self.guesses[self.guessed % len(self.guesses) - 1]
 
     def _anywhere(self, op: Any, missing: str) -> list[Any]:
         places = [value for place in _PLACES for value in op.operands.get(place, ())]
@@ -318,10 +329,15 @@ def _offset(run: Execution, op: Any) -> list[Any]:
 
 def _for(run: Execution, op: Any) -> list[Any]:
     (body,), carried = op.regions, run.all(op, "inits")
-    bounds = (int(bits_of(run, op, name)) for name in ("lower", "upper", "step"))
-    for at in range(*bounds):
-        variable, *inside = body.arguments
-        run.values[variable] = np.asarray(at, run.dtype(variable.type["element"]))
+    variable, *inside = body.arguments
+    names = ("lower", "upper", "step")
+    if any(isinstance(run.value(op, name), _Unknown) for name in names):
+        iterations: Sequence[Any] = [_UNKNOWN] * run.guess()
+    else:
+        kind, ends = run.dtype(variable.type["element"]), (bits_of(run, op, n) for n in names)
+        iterations = [np.asarray(at, kind) for at in range(*map(int, ends))]
+    for at in iterations:
+        run.values[variable] = at
         run.values.update(zip(inside, carried, strict=True))
         carried = run._block(body)
     return carried

@@ -87,7 +87,7 @@ def reported(
         checked = check(functions[-1], pairs)
         if checked.lost:
             contradicted.append(function.name)
-        elif not checked.executed:
+        elif not checked.confirms:
             not_executed.append(function.name)
         lines += [*_function(found, orders, bool(checked.lost)), *(f"its tokens order {a} "
                   f"and {b}, which may share bytes; --distinct {a},{b} if they do not"
