@@ -200,6 +200,17 @@ def test_a_loop_whose_bound_is_loaded_is_executed_with_other_iterations_each_tim
     assert checked.confirms == has_token and bool(checked.lost) != has_token
 
 
+def test_iterations_whose_number_is_loaded_are_known_one_by_one():
+    """The first tile of iteration k is row k, of which iterations before access nothing."""
+
+    def build(body, p, q):
+        view, zero = body.view(p, *WIDE), body.integer(0)
+        body.loop(loaded(body, q), lambda k: (body.copied(view, [k, zero], [k, zero]), [])[1], [])
+
+    (found,) = bytecode.read(function(build, POINTER, POINTER)).functions
+    assert checked_at_sizes(found).confirms
+
+
 # -- values that are not calculated ----------------------------------------------------------------
 
 

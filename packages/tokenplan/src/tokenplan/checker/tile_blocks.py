@@ -8,7 +8,7 @@ are NumPy arrays, pointers byte addresses, tokens sets of accesses (as bits) tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,10 +35,11 @@ class _Unknown:
 _UNKNOWN = _Unknown()
 _PLACES = ("view", "source", "pointers")
 """The operand of an access that is a view or pointers."""
+_BOUNDS = ("lower", "upper", "step")
 _DATA: Mapping[str, frozenset[str]] = {
     "load_view_tko": frozenset(), "load_ptr_tko": frozenset({"padding"}), "if": frozenset(),
     "store_view_tko": frozenset({"tile"}), "store_ptr_tko": frozenset({"value"}),
-    "for": frozenset({"inits", "lower", "upper", "step"}), "atomic_rmw_tko": frozenset({"value"}),
+    "for": frozenset({"inits", *_BOUNDS}), "atomic_rmw_tko": frozenset({"value"}),
     "atomic_cas_tko": frozenset({"compare", "value"}),
 }  # fmt: skip
 """Operands that may be unknown, of operations that have an effect."""
@@ -330,17 +331,22 @@ def _offset(run: Execution, op: Any) -> list[Any]:
 def _for(run: Execution, op: Any) -> list[Any]:
     (body,), carried = op.regions, run.all(op, "inits")
     variable, *inside = body.arguments
-    names = ("lower", "upper", "step")
-    if any(isinstance(run.value(op, name), _Unknown) for name in names):
-        iterations: Sequence[Any] = [_UNKNOWN] * run.guess()
-    else:
-        kind, ends = run.dtype(variable.type["element"]), (bits_of(run, op, n) for n in names)
-        iterations = [np.asarray(at, kind) for at in range(*map(int, ends))]
-    for at in iterations:
-        run.values[variable] = at
+    kind = run.dtype(variable.type["element"])
+    for at in _iterations(run, op):
+        run.values[variable] = at if at is _UNKNOWN else np.asarray(at, kind)
         run.values.update(zip(inside, carried, strict=True))
         carried = run._block(body)
     return carried
+
+
+def _iterations(run: Execution, op: Any) -> Iterable[Any]:
+    """The numbers of the variable; a guess of how many there are where the bounds are unknown."""
+    unknown = {name for name in _BOUNDS if isinstance(run.value(op, name), _Unknown)}
+    if unknown - {"upper"}:
+        return [_UNKNOWN] * run.guess()
+    first, by = (int(bits_of(run, op, name)) for name in ("lower", "step"))
+    end = first + run.guess() * by if unknown else int(bits_of(run, op, "upper"))
+    return range(first, end, by)
 
 
 def _if(run: Execution, op: Any) -> list[Any]:
