@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,7 @@ def run(
     folder: Path, line: str, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE
 ) -> subprocess.CompletedProcess[str]:
     program, *words = line.split()
+    shutil.rmtree(folder / "nki_migration", ignore_errors=True)  # `pr` writes it once
     return subprocess.run(
         [BIN / program, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=stdout,
         stderr=stderr, text=True,
