@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
-from neuroncore.commands.parser import Command, add_commands, add_output_format, make_parser, parse
+from neuroncore.commands.parser import (
+    Command,
+    add_commands,
+    add_output_format,
+    at_least,
+    make_parser,
+    parse,
+)
 
 
 def stderr_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -39,3 +48,14 @@ def test_a_description_of_one_line_is_wrapped_and_examples_stay(monkeypatch):
 
     assert max(map(len, shown.split("examples:")[0].splitlines())) < 60
     assert example in shown
+
+
+@pytest.mark.parametrize("text", ["nan", "-1", "1e300", "9" * 5000, "x"])
+@pytest.mark.parametrize("least", [0, 0.5])
+def test_a_number_that_the_system_does_not_take_is_rejected(least, text):
+    with pytest.raises(argparse.ArgumentTypeError, match="at most 1000000000"):
+        at_least(least)(text)
+
+
+def test_a_limit_of_time_may_be_infinite():
+    assert at_least(0.5)("inf") == float("inf")

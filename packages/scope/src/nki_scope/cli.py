@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote
 
 from neuroncore.commands.files import check_writable, naming_output, write_output, write_whole
-from neuroncore.commands.parser import Command, add_output, add_output_format, make_parser
+from neuroncore.commands.parser import Command, add_output, add_output_format, at_least, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.commands.streams import command_line
 from neuroncore.commands.suggestions import did_you_mean
@@ -208,8 +208,8 @@ def _add_view(suffix: str, parser: argparse.ArgumentParser) -> None:
     _add_page(parser)
     parser.add_argument("view", metavar="VIEW", help="the name of a tab, such as Timeline")
     parser.add_argument("-o", dest="output", type=Path, required=True, metavar=f"FILE.{suffix}")
-    parser.add_argument("--width", type=int, default=1280, help="in pixels (default 1280)")
-    parser.add_argument("--height", type=int, default=HEIGHT, help=f"(default {HEIGHT})")
+    parser.add_argument("--width", type=at_least(1), default=1280, help="in pixels (default 1280)")
+    parser.add_argument("--height", type=at_least(1), default=HEIGHT, help=f"(default {HEIGHT})")
 
 
 def _png(given: argparse.Namespace) -> int:

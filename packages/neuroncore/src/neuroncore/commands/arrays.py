@@ -10,14 +10,13 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
+from neuroncore.commands.parser import MOST_ELEMENTS
 from neuroncore.errors import OptionError
 from nki_dtypes import DType, bool_, cast
 
 _SIZES = r"(?:\s*[0-9]+\s*(?:,\s*[0-9]+\s*)*,?)?\s*"
 _SPEC = re.compile(rf"\s*([\w.]+)\s*\[\s*(?:\(\s*\))?({_SIZES})\]\s*")
 _MOST_DIGITS = 18
-MOST_ELEMENTS = 2**48
-"""More bytes than any computer or device has, for every dtype."""
 
 
 class SpecSizeError(OptionError):

@@ -47,6 +47,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         message = _CHOICE.sub(_none_of, message)
+        message = _NUMBER.sub(lambda found: f"{found[2]!r} is not a {_KINDS[found[1]]}", message)
         if found := _UNKNOWN.match(message):
             message += did_you_mean(found[1], self._option_string_actions)
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
@@ -56,6 +57,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
+_NUMBER = re.compile(r"invalid (int|float) value: '(.{,40}).*'")
+_KINDS = {"int": "whole number", "float": "number"}
 _CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)")
 
 
@@ -206,17 +209,24 @@ def add_confinement(
     parser.set_defaults(default_seconds=default_seconds)
 
 
+MOST_ELEMENTS = 2**48
+"""Of an array: more bytes than any computer or device has, for every dtype."""
+MOST = 10**9
+"""Seconds, mebibytes and counts that the interfaces of the system take."""
+
+
 def at_least(least: float) -> Callable[[str], float]:
-    """The type of an option that is a number; a whole one if `least` is."""
+    """The type of an option that is a number up to MOST; a whole one if `least` is."""
 
     def number(text: str) -> float:
         try:
             value = type(least)(text)
         except ValueError:
             value = -inf
-        if not value >= least:
+        if not (least <= value <= MOST or value == inf):
             kind = "whole number" if isinstance(least, int) else "number"
-            raise argparse.ArgumentTypeError(f"{text!r} is not a {kind} of at least {least}")
+            what = f"{text[:40]!r} is not a {kind} of at least {least} and at most {MOST}"
+            raise argparse.ArgumentTypeError(what)
         return value
 
     return number

@@ -19,6 +19,7 @@ from neuroncore.commands.parser import (
     add_output_format,
     add_specs,
     add_target,
+    at_least,
     make_parser,
     parse,
 )
@@ -81,8 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--run", action="store_true",
         help="execute the kernel under nki-run on standard normal arrays; say how far it is from "
         "NumPy in float64")  # fmt: skip
-    add("--seed", type=int, default=0, help="of the arrays of --run (default 0)")
-    add("--tolerance", type=float, metavar="ULPS",
+    add("--seed", type=at_least(0), default=0, help="of the arrays of --run (default 0)")
+    add("--tolerance", type=at_least(0.0), metavar="ULPS",
         help="how far a result may be from NumPy under --run, in ulps of the largest element "
         "(default: 4 times NumPy's own error, and 4)")  # fmt: skip
     add("--explain", action="store_true",

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
+from neuroncore.commands.parser import MOST_ELEMENTS
 from neuroncore.commands.suggestions import did_you_mean
 from neuroncore.documents import parse_toml, read_utf8
 
@@ -154,7 +156,7 @@ def _case(path: Path, number: int, table: Mapping[str, Any]) -> Case:
         reference=_reference(path, table.get("reference"), where),
         grid=_sizes(table.get("grid"), f"{where}: grid"),
         lnc=_optional(table, "lnc", (int,), where),
-        seed=_optional(table, "seed", (int,), where) or 0,
+        seed=_seed(table, where),
         rtol=_optional(table, "rtol", (int, float), where),
         atol=_optional(table, "atol", (int, float), where),
         ulps=_optional(table, "ulps", (int, float), where),
@@ -185,10 +187,19 @@ def _optional(table: Mapping[str, Any], key: str, kinds: tuple[type, ...], where
     raise CasesError(f"{where}: {key} must be a {_WORDS[kinds[-1]]}, got {value!r}")
 
 
+def _seed(table: Mapping[str, Any], where: str) -> int:
+    seed = _optional(table, "seed", (int,), where) or 0
+    if seed < 0:
+        raise CasesError(f"{where}: seed must be 0 or more, got {seed}")
+    return seed
+
+
 def _sizes(value: Any, where: str) -> tuple[int, ...] | None:
     if value is None:
         return None
     if isinstance(value, list) and all(type(size) is int and size >= 0 for size in value):
+        if prod(value) > MOST_ELEMENTS:
+            raise CasesError(f"{where}: nothing is that large, got {value!r}")
         return tuple(value)
     raise CasesError(f"{where} must be a list of whole numbers, got {value!r}")
 
