@@ -223,7 +223,7 @@ def at_least(least: float) -> Callable[[str], float]:
             value = type(least)(text)
         except ValueError:
             value = -inf
-        if not (least <= value <= MOST or value == inf):
+        if not (least <= value <= MOST or text == "inf"):
             kind = "whole number" if isinstance(least, int) else "number"
             what = f"{text[:40]!r} is not a {kind} of at least {least} and at most {MOST}"
             raise argparse.ArgumentTypeError(what)
