@@ -5,7 +5,8 @@ what its source shows (`published` in costs.json), or, where every point that gi
 what another document says (`otherwise`); so a constant that no remaining point shows keeps its
 document's value. Points of one microbenchmark family weigh as one row. The model is linear in the
 logarithms of the constants around costs.json, which holds what the fit has found: one estimate of
-every point for each constant.
+every point for each constant. Points that were left out are estimated anew with what the others
+have found.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from statistics import median, quantiles
 import numpy as np
 from benchmarks.model.points import Point, all_points
 from benchmarks.model.predict import Model, Prediction, disorders, ladder_pairs
+from benchmarks.model.spread import fitted_spreads, half_widths, left_out_half_widths
 
 from neuroncore.timeline import constants
-from neuroncore.timeline.compilation.toolchain import toolchain_of
 from neuroncore.timeline.profiles.refit import SPREAD, STEP, fitted_changes
-from neuroncore.timeline.results.uncertainty import EIGHTY
+from neuroncore.timeline.results.uncertainty import Uncertainty
 from neuroncore.work import costs
 
 FREE = (
@@ -54,8 +55,8 @@ class Fit:
     """ln(measured / predicted)."""
     effects: np.ndarray
     """d ln(predicted) / d ln(constant): points x constants."""
-    reaches: np.ndarray
-    """ln of how far the 80 % interval of each point's program reaches."""
+    found: Sequence[Uncertainty] = ()
+    """The uncertainty of each point's program."""
 
     @classmethod
     def of(cls, points: Sequence[Point]) -> Fit:
@@ -73,8 +74,7 @@ class Fit:
             columns[-1][mine] = _logs(Model(moved), [points[n] for n in mine]) - base[mine]
         measured = np.log([p.measured for p in points])
         found = [model.timeline(p).uncertainty for p in points]
-        reaches = np.log([each.high_ns / each.low_ns for each in found]) / 2
-        return cls(points, measured - base, np.column_stack(columns) / np.log(1 + STEP), reaches)
+        return cls(points, measured - base, np.column_stack(columns) / np.log(1 + STEP), found)
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -94,8 +94,17 @@ class Fit:
         found = np.empty(len(names))
         for name in dict.fromkeys(names):
             mine = names == name
-            found[mine] = self.errors[mine] - self.effects[mine] @ self.solve(~mine)
+            found[mine] = self.errors_with(self.solve(~mine), mine)
         return found
+
+    def errors_with(self, change: np.ndarray, mine: np.ndarray) -> np.ndarray:
+        """ln(measured / predicted) of these points with changed constants, estimated anew."""
+        points = [p for p, is_mine in zip(self.points, mine, strict=True) if is_mine]
+        changed = constants()
+        for (name, target), by in zip(FREE, change, strict=True):
+            value = _at(changed.values[name], target) * np.exp(by)
+            changed = changed.but(name, target, value)
+        return np.log([p.measured for p in points]) - _logs(Model(changed), points)
 
 
 def _at(values: float | Mapping[str, float], target: str) -> float:
@@ -177,19 +186,21 @@ def _order_lines(fit: Fit, errors: np.ndarray) -> Iterator[str]:
 
 
 def _spread_lines(fit: Fit, errors: np.ndarray) -> Iterator[str]:
-    """The left-out errors of whole kernels by toolchain, and how many their intervals hold:
-    `model_error` in costs.json is what the spread of the constants leaves of the errors.
+    """The errors of the model itself that suit the left-out errors of whole kernels, and how many
+    of these are inside intervals: of costs.json, and of spreads that were left out with them.
     """
     whole = [i for i, point in enumerate(fit.points) if point.section not in MICRO]
-    names = np.array([toolchain_of(fit.points[i].build()) for i in whole])
-    sizes, reaches = np.abs(errors[whole]), fit.reaches[whole]
-    for name in dict.fromkeys(names):
-        mine = names == name
-        size, reach = np.quantile(sizes[mine], 0.8), np.median(reaches[mine])
-        held, now = int((sizes <= reaches)[mine].sum()), costs()["model_error"][name]
-        rest = np.sqrt(max(0.0, (size**2 - reach**2) / EIGHTY**2 + now**2))
+    found, sizes = [fit.found[i] for i in whole], np.abs(errors[whole])
+    known, now = np.array([each.known for each in found]), costs()["model_error"]
+    shares = np.array([[each.shares.get(name, 0.0) for name in now] for each in found])
+    for name, value in zip(now, fitted_spreads(sizes, known, shares), strict=True):
+        yield f"  model_error, {name}: {now[name]:.2f} in costs.json, {value:.2f} fitted"
+    groups = np.array([fit.points[i].publication for i in whole])
+    for what, reaches in (
+        ("as costs.json has them", half_widths(known, shares, np.array([*now.values()]))),
+        ("left out like their kernels", left_out_half_widths(sizes, known, shares, groups)),
+    ):
         yield (
-            f"  {name}: 80 % of {mine.sum()} kernels within a factor of {np.exp(size):.3f}; their "
-            f"intervals hold {held}, reach a factor of {np.exp(reach):.3f} in the median, "
-            f"and would suit with model_error {rest:.3f}"
+            f"  80 % intervals, model errors {what}: {(sizes <= reaches).sum()} of {len(whole)} "
+            f"left-out kernels inside, half-width {np.expm1(np.median(reaches)):.1%} in the median"
         )

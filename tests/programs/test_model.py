@@ -14,9 +14,11 @@ from benchmarks.model.fit import FREE, Fit
 from benchmarks.model.library import library_rows
 from benchmarks.model.points import Point, all_points, unmodelled
 from benchmarks.model.predict import Model, Prediction, disorders, summary
+from benchmarks.model.spread import fitted_spreads, half_widths
 from benchmarks.model.table import BEGIN, END, order_lines, point_line, point_row
 
 from neuroncore.program import verify
+from neuroncore.timeline import constants
 from neuroncore.work import costs
 
 POINTS = {point.id: point for point in all_points()}
@@ -211,7 +213,14 @@ def made_up(errors: list[float], effects: list[float]) -> Fit:
     points = [POINTS[name] for name in ("c14", "a1", "k2", "m1")][: len(errors)]
     columns = np.zeros((len(errors), len(FREE)))
     columns[:, 0] = effects
-    return Fit(points, np.array(errors), columns, np.zeros(len(errors)))
+    return Linear(points, np.array(errors), columns)
+
+
+class Linear(Fit):
+    """A fit whose points are moved by their effects instead of being estimated anew."""
+
+    def errors_with(self, change: np.ndarray, mine: np.ndarray) -> np.ndarray:
+        return self.errors[mine] - self.effects[mine] @ change
 
 
 def test_a_constant_that_all_points_show_alike_is_fitted_to_them():
@@ -265,6 +274,28 @@ def test_a_left_out_point_has_no_part_in_its_constants():
     errors = fit.left_out(lambda point: point.id)
 
     assert errors[3] == pytest.approx(0.6, abs=0.03)
+
+
+def test_left_out_points_are_estimated_anew_with_the_constants_of_the_others():
+    point, change = POINTS["c14"], np.zeros(len(FREE))
+    fit, change[0] = Fit([point], np.zeros(1), np.zeros((1, len(FREE)))), 0.5
+
+    [error] = fit.errors_with(change, np.array([True]))
+
+    launch = constants().at("trn1")["LAUNCH"] * np.exp(0.5)
+    again = Model(constants().but("LAUNCH", "trn1", launch)).predict(point)
+    assert error == pytest.approx(np.log(point.measured / again.predicted))
+
+
+def test_spreads_leave_a_fifth_of_the_errors_outside():
+    errors = np.abs(np.random.default_rng(26).normal(0, [0.1] * 500 + [0.4] * 500))
+    shares = np.repeat(np.eye(2), 500, axis=0)
+    known = np.zeros(1000)
+
+    spreads = fitted_spreads(errors, known, shares)
+
+    assert spreads == pytest.approx([0.1, 0.4], rel=0.15)
+    assert np.mean(errors <= half_widths(known, shares, spreads)) == pytest.approx(0.8, abs=0.03)
 
 
 def test_rows_without_a_program_give_their_reason():

@@ -8,6 +8,7 @@ read-only: one would not see what is written to the other.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -57,7 +58,7 @@ class Arguments:
     def adopt(self, value: Any, mutable: bool, name: str = "") -> Any:
         """`value` with tensors for its arrays, also inside tuples, lists and dicts."""
         if isinstance(value, np.ndarray):
-            if isinstance(value, np.ma.MaskedArray):
+            if _is_masked(value):
                 raise _masked(value, name)
             return self._tensor_of(value, mutable and value.flags.writeable, name)
         if isinstance(value, (tuple, list)) and (
@@ -132,6 +133,10 @@ _WORK = 1 << 20
 def _words(argument: _Argument) -> str:
     array = argument.original
     return f"an array of shape {array.shape} with strides of {array.strides} bytes"
+
+
+def _is_masked(array: np.ndarray) -> bool:
+    return "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray)
 
 
 def _masked(array: np.ma.MaskedArray, name: str) -> LaunchError:

@@ -1,5 +1,8 @@
 """Time: plays a program's micro-ops on the engines and queues of a NeuronCore."""
 
+from typing import TYPE_CHECKING
+
+from neuroncore.lazy_names import lazy_names
 from neuroncore.timeline.compilation.toolchain import TRANSFORMATIONS, Transformation
 from neuroncore.timeline.dependences.order import Gate, Order
 from neuroncore.timeline.estimate import estimate, latency_ns, reject_illegal
@@ -7,9 +10,6 @@ from neuroncore.timeline.model.bars import CAUSES
 from neuroncore.timeline.model.clock import ticks_per_ns
 from neuroncore.timeline.model.constants import Constants, constants, machine
 from neuroncore.timeline.model.constants_file import constants_text, read_constants
-from neuroncore.timeline.profiles.comparison import Comparison, compare
-from neuroncore.timeline.profiles.refit import Refit, fit_constants, refit
-from neuroncore.timeline.profiles.rows import Profile, profile_of
 from neuroncore.timeline.replay import Candidate, Replay, Table, replay, rules
 from neuroncore.timeline.results.timeline import (
     Bar,
@@ -18,6 +18,11 @@ from neuroncore.timeline.results.timeline import (
     Timeline,
     launch_starts,
 )
+
+if TYPE_CHECKING:
+    from neuroncore.timeline.profiles.comparison import Comparison, compare
+    from neuroncore.timeline.profiles.refit import Refit, fit_constants, refit
+    from neuroncore.timeline.profiles.rows import Profile, profile_of
 
 __all__ = [
     "CAUSES",
@@ -52,3 +57,12 @@ __all__ = [
     "rules",
     "ticks_per_ns",
 ]
+
+__getattr__, _ = lazy_names(
+    __name__,
+    {
+        "profiles.comparison": "Comparison compare",
+        "profiles.refit": "Refit fit_constants refit",
+        "profiles.rows": "Profile profile_of",
+    },
+)

@@ -58,8 +58,8 @@ def _counts(rows: Mapping[str, Any]) -> Iterator[str]:
 
 def _spreads() -> Iterator[str]:
     """The contributions of an interval to the spread of the constants."""
-    for toolchain, error in costs()["model_error"].items():
-        yield f"- the model itself, {toolchain} toolchain: {error:.1%}"
+    for name, error in costs()["model_error"].items():
+        yield f"- the model itself, {name}: {error:.0%}"
     for verdict, wider in WIDER.items():
         yield f"- time of instructions that are {verdict}: {wider:.0%} more"
 

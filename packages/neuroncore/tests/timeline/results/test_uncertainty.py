@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from neuroncore.timeline import TRANSFORMATIONS, constants, estimate
 
-from ..kernels import MATMUL, TILED_COPY, program
+from ..kernels import COLUMNS, MATMUL, TILED_COPY, program
 
 WIDE = """
 t = buffer(float32[128, 4], sbuf)
@@ -28,6 +30,19 @@ def test_the_interval_holds_the_estimate():
     found = timeline.uncertainty
 
     assert found.low_ns < timeline.launch_ns < found.high_ns
+
+
+def test_a_closed_compiler_decides_how_many_short_instructions_there_are():
+    closed, explicit = (
+        estimate(replace(program(COLUMNS), nki=nki), mode="as_written").uncertainty
+        for nki in ("0.1", "0.6")
+    )
+
+    by_size = ("LAUNCH", "instruction rates", "DMA_BANDWIDTH")
+    fixed = [part for name, part in closed.sensitivities.items() if name not in by_size]
+    assert closed.shares["instruction count"] == pytest.approx(sum(fixed))
+    assert explicit.shares == {"explicit": 1}
+    assert closed.high_ns / closed.low_ns > 1.1 * explicit.high_ns / explicit.low_ns
 
 
 def test_the_parts_of_the_total_add_up_to_it():

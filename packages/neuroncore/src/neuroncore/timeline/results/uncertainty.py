@@ -3,18 +3,20 @@
 The interval is analytic. The critical path says how much of the total each constant takes; relative
 to the total that is the sensitivity to it. Its spread follows from its confidence in costs.json.
 What remains is the error of the model itself, measured on kernels that were left out of the fit
-(benchmarks/model), and more where an instruction is outside of what was measured.
+(benchmarks/model/spread.py): of each toolchain, and of the fixed times of instructions where a
+closed compiler decides how many there are. It is more where an instruction is outside of what was
+measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, hypot
 
 from neuroncore.instructions import has_guessed_cost
 from neuroncore.program import Program
-from neuroncore.timeline.compilation.toolchain import toolchain_of
+from neuroncore.timeline.compilation.toolchain import CLOSED, toolchain_of
 from neuroncore.timeline.model.bars import PASS, TABLE, TRANSFER, Played
 from neuroncore.timeline.model.clock import Clock, latency_name
 from neuroncore.timeline.model.lanes import FIRST_QUEUE
@@ -31,8 +33,13 @@ WIDER = {MEASURED: 0.0, EXTRAPOLATED: 0.3, UNKNOWN: 1.0}
 FAR = 4
 """An instruction of so many times the measured sizes, or fewer, is extrapolated."""
 
+INSTRUCTION_COUNT = "instruction count"
+"""The error of how many instructions and transfers a closed compiler makes."""
+
 RATES = "instruction rates"
 """What a path spends in the data of instructions, whose cycles per element documents give."""
+BY_SIZE = "LAUNCH", RATES, "DMA_BANDWIDTH"
+"""What the number of instructions does not change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,10 @@ class Uncertainty:
     """Verdict → instructions, of everything that is executed."""
     sensitivities: dict[str, float]
     """Constant → share of the total that it makes, the largest effect on the interval first."""
+    known: float
+    """The standard deviation of the logarithm by constants and domain alone."""
+    shares: dict[str, float]
+    """What the error of the model goes with → its share of the total; of the toolchain, all."""
 
     @property
     def dominant(self) -> list[str]:
@@ -71,18 +82,30 @@ def uncertainty(
     table = costs()
     effects = {name: part / total * _spread(name) for name, part in parts.items()}
     wider = [WIDER[name] * part / total for name, part in outside.items()]
-    deviation = hypot(table["model_error"][toolchain_of(program)], *effects.values(), *wider)
-    factor = exp(EIGHTY * deviation)
+    known = hypot(*effects.values(), *wider)
+    shares = _model_shares(toolchain_of(program), parts, total)
+    errors = [table["model_error"][name] * share for name, share in shares.items()]
+    factor = exp(EIGHTY * hypot(known, *errors))
     ordered = sorted(parts, key=lambda name: -effects[name])
-    domain: dict[str, list[str]] = {}
-    for site in sites:
-        names = domain.setdefault(verdicts[site.number], [])
-        if site.call.instruction not in names:
-            names.append(site.call.instruction)
     return Uncertainty(
-        launch_ns / factor, launch_ns * factor, domain,
-        {name: parts[name] / total for name in ordered},
+        launch_ns / factor, launch_ns * factor, _domain(sites, verdicts),
+        {name: parts[name] / total for name in ordered}, known, shares,
     )  # fmt: skip
+
+
+def _domain(sites: Sequence[Site], verdicts: Mapping[int, str]) -> dict[str, list[str]]:
+    found: dict[str, dict[str, None]] = {}
+    for site in sites:
+        found.setdefault(verdicts[site.number], {})[site.call.instruction] = None
+    return {verdict: list(names) for verdict, names in found.items()}
+
+
+def _model_shares(toolchain: str, parts: Mapping[str, float], total: float) -> dict[str, float]:
+    """Of the total, what each error of the model goes with."""
+    if toolchain != CLOSED:
+        return {toolchain: 1.0}
+    fixed = sum(part for name, part in parts.items() if name not in BY_SIZE)
+    return {toolchain: 1.0, INSTRUCTION_COUNT: fixed / total}
 
 
 def verdict(site: Site, target: str) -> str:
