@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
+
+from neuroncore.commands.streams import Main
 
 INTERRUPTED = 130
 """An exit code, as a shell reports SIGINT."""
@@ -21,7 +23,7 @@ def report_interruption(command: str, what: str = "nothing was reported") -> int
     return INTERRUPTED
 
 
-def entry_point(command: str, module: str) -> Callable[[Sequence[str] | None], int]:
+def entry_point(command: str, module: str) -> Main:
     """The function `main` of a module that is imported when it is called, so that an interruption
     of these imports is one of the command.
     """
