@@ -139,7 +139,7 @@ def _is_masked(array: np.ndarray) -> bool:
     return "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray)
 
 
-def _masked(array: np.ma.MaskedArray, name: str) -> LaunchError:
+def _masked(array: np.ndarray, name: str) -> LaunchError:
     return LaunchError(
         f"{name or 'an argument'} is a masked array: a tensor has all its elements",
         got=f"shape {array.shape}, {np.ma.count_masked(array)} elements masked",
