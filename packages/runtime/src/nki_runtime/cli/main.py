@@ -198,7 +198,8 @@ def _run(
         if is_of_stdout(error):
             raise
         source = program.source()
-        if isinstance(error, UNPARSABLE) and source is not None and source.suffix == ".py":
+        is_text = source is not None and source.suffix not in (".zip", ".pyz")
+        if isinstance(error, UNPARSABLE) and source is not None and is_text:
             check_source(source)
         watching.failed(error)
         return 1
