@@ -202,7 +202,9 @@ class _Cluster:
             host, _, port = local.stdout.readline().decode().strip().rpartition(":")
             if not host:
                 log.seek(0)
-                raise ExecutorLostError("the cluster has not started", got=log.read().strip())
+                raise ExecutorLostError(
+                    "the cluster has not started", got=log.read().strip() or "its process has ended"
+                )
         return host, int(port)
 
     def send(self, worker: _Actor, job: Job, limits: Limits) -> None:
