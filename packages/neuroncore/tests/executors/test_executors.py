@@ -334,7 +334,8 @@ def test_a_signal_while_workers_start_ends_all_of_them(number, tmp_path):
 def test_workers_find_no_module_in_the_current_folder(executor, tmp_path):
     if "ray" in executor:
         pytest.importorskip("ray")
-    (tmp_path / "pickle.py").write_text("import os; os._exit(9)")
+    for module in ("pickle", "neuroncore"):
+        (tmp_path / f"{module}.py").write_text("import os; os._exit(9)")
     code = (
         "from neuroncore.executors import Job, pool, ray_cluster\n"
         f"with {executor} as executor:\n"
