@@ -6,11 +6,7 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from neuroncore.commands.files import write_folder, write_text
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signal tests for a process")
 
 
 def ended_process() -> int:
