@@ -268,6 +268,15 @@ def test_addresses_that_wrap_keep_the_order(stride, kept):
     assert f"{kept} orders to keep" in text
 
 
+def test_the_stride_of_a_single_element_is_not_needed():
+    def build(body, p, n):
+        view, zero = body.view(p, (1, 64), (DYNAMIC, 1), (1, 4), steps=[n]), body.integer(0)
+        body.copied(view, [zero, zero], [zero, body.integer(1)])
+
+    text = explained(function(build, POINTER, I32), [3])
+    assert "0 orders to keep" in text and "assumed" not in text
+
+
 @pytest.mark.parametrize(
     ("kind", "number", "kept"), [("i8", -56, 1), ("i8", 100, 0), ("i32", 200, 1), ("i16", 128, 0)]
 )

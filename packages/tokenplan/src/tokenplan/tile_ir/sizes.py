@@ -131,7 +131,8 @@ class Elements:
             return False
         if not all(isinstance(stride, int) for stride in strides):
             return None if len(strides) <= MOST_DIMENSIONS and are_possible([self], {}) else False
-        return _exceeds(sorted(self.varied, key=lambda dim: dim.stride)) and not self.wraps
+        inner_first = sorted(self.varied, key=lambda dim: _constant(dim.stride))
+        return _exceeds(inner_first) and not self.wraps
 
     @property
     def varied(self) -> list[Dimension]:
@@ -141,9 +142,10 @@ class Elements:
     @property
     def wraps(self) -> bool:
         """Whether elements that are accessed may be 2^63 bytes from each other."""
-        ends = (min(greatest(dim.extent), dim.last) for dim in self.dims)
-        reach = sum(max(0, end - 1) * dim.stride
-                    for end, dim in zip(ends, self.dims, strict=True))  # fmt: skip
+        reach = 0
+        for dim in self.varied:
+            last = min(greatest(dim.extent), dim.last) - 1
+            reach += max(0, int(last)) * _constant(dim.stride)
         return (reach + 1) * self.item_bits > ADDRESSES
 
     def orders(self) -> Iterator[tuple[Dimension, ...]]:
@@ -158,12 +160,17 @@ def greatest(size: Size) -> float:
     return size.greatest if isinstance(size, Parameter) else inf
 
 
+def _constant(size: Size) -> int:
+    assert isinstance(size, int)
+    return size
+
+
 def _exceeds(order: Sequence[Dimension]) -> bool:
     """Whether each constant stride exceeds what constant ones inside of it reach."""
-    reach = 0.0
+    reach: float = 0
     for dim in order:
         if not isinstance(dim.stride, int):
-            reach = 0.0
+            reach = 0
             continue
         if dim.stride <= reach:
             return False
