@@ -82,22 +82,18 @@ def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -
     aliases = [(at[a], at[b]) for a, b in may_alias if a in at and b in at]
     arrays = [np.broadcast_to(np.uint8(0), (ARRAY_BYTES,))] * len(pointers)
     covered, sizes = _Covered(), _Sizes(function)
-    executed, reason = 0, ""
-    for setting in (*_SETTINGS, *_FURTHER):
-        if setting in _FURTHER and not covered.missing():
-            break
+    for setting in covered.settings():
         run = Execution(arrays, setting.block, _DTYPES, most_steps=MOST_STEPS,
                         footprints_only=True, guesses=setting.guesses)  # fmt: skip
         try:
             lost = next(run.run(function, sizes.of(setting)).lost(aliases), None)
         except (ExecutionError, OverflowError) as wrong:
-            reason = str(wrong)
+            covered.reason = str(wrong)
             continue
         if lost:
-            return Checked(executed, lost)
-        executed += 1
+            return Checked(covered.executed, lost)
         covered.add(run.names.values(), run.accesses)
-    return Checked(executed, reason=reason, missing=covered.missing())
+    return Checked(covered.executed, "", covered.reason, covered.missing())
 
 
 def _is_pointer(parameter: Any) -> bool:
@@ -112,9 +108,23 @@ class _Covered:
     owners: dict[str, set[int]] = field(default_factory=dict)
     ordered: set[str] = field(default_factory=set)
     pairs: set[tuple[str, str]] = field(default_factory=set)
+    executed: int = 0
+    reason: str = ""
+    """Why a setting was not executed."""
+
+    def settings(self) -> Iterator[_Setting]:
+        """Greater ones while accesses are missing, until one takes too long."""
+        yield from _SETTINGS
+        for setting in _FURTHER:
+            before = self.executed
+            if self.missing():
+                yield setting
+            if self.executed == before:
+                return
 
     def add(self, names: Iterable[str], accesses: Sequence[TileAccess]) -> None:
         self.names = tuple(names)
+        self.executed += 1
         found = [access for access in accesses if len(access.runs)]
         for access in found:
             self.owners.setdefault(access.name, set()).update(access.owners)
