@@ -13,6 +13,7 @@ from neuroncore.errors import LaunchError, ProgramError
 from neuroncore.program import Allocate, Buffer, Call, Program, calls, parse_program
 from neuroncore.timeline import estimate, latency_ns
 from neuroncore.timeline.periodicity import steady_state
+from neuroncore.timeline.playing.state import State
 from nki_dtypes import float16
 
 from .kernels import ALL, MATMUL, program
@@ -124,3 +125,16 @@ def _in_float16(kernel: Program) -> Program:
 
     parameters = tuple(map(changed, kernel.parameters))
     return replace(kernel, parameters=parameters, body=tuple(body(kernel.body)))
+
+
+def test_a_candidate_is_abandoned_where_another_one_has_ended_before(monkeypatch):
+    total, late = estimate(program(MATMUL)).total_ns, []
+
+    def noted(state: State) -> bool:
+        late.append(state.limit is not None and state.end > state.limit)
+        return late[-1]
+
+    monkeypatch.setattr(State, "is_too_late", property(noted))
+
+    assert estimate(program(MATMUL), skip_periods=False).total_ns == total
+    assert late.index(True) == len(late) - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from neuroncore.timeline.model.clock import Clock
 from neuroncore.timeline.model.constants import Constants, machine
 from neuroncore.timeline.model.constants import constants as published
 from neuroncore.timeline.periodicity.steady_state import loop_player
-from neuroncore.timeline.playing.state import State
+from neuroncore.timeline.playing.state import State, TooLateError
 from neuroncore.timeline.results.timeline import Timeline
 from neuroncore.work import charging
 
@@ -144,8 +145,10 @@ def _played(
                 continue  # it would be the same once more
             described = known.setdefault(id(each), Described(each, model.core, values))
             state = State(model.clock, model.queues, how.reorders)
-            skips = skip_periods and order is None
-            plays.append((state, _play(each, described, state, how, skips, order)))
+            state.limit = min([best.end for best, _ in plays], default=None)
+            with suppress(TooLateError):
+                skips = skip_periods and order is None
+                plays.append((state, _play(each, described, state, how, skips, order)))
     state, compiler = min(plays, key=lambda pair: pair[0].end)
     peaks = {
         "tflops": model.facts["peak_tflops"],

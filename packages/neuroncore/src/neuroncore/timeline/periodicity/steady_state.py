@@ -28,6 +28,7 @@ from neuroncore.timeline.dependences.tracks import Track
 from neuroncore.timeline.model.lanes import FIRST_QUEUE
 from neuroncore.timeline.periodicity.extrapolation import Moment, Scope, carry_forward
 from neuroncore.timeline.playing.sites import Step
+from neuroncore.timeline.playing.state import TooLateError
 
 FEWEST = 6
 """Loops of fewer iterations are simply played."""
@@ -56,14 +57,18 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
     variable = body.variable
     trips = body.trips
 
+    is_long = body.num_calls >= WORTH
+
     def play() -> None:
         for values[variable] in trips:
             for step in steps:
                 step()
             if overfull:
                 compiler.forget()
+            if is_long and state.is_too_late:
+                raise TooLateError
 
-    is_worth_it = skip and body.num_calls >= WORTH and len(trips) >= FEWEST
+    is_worth_it = skip and is_long and len(trips) >= FEWEST
     moves = _moves(body) if is_worth_it else None
     if moves is None:
         return play

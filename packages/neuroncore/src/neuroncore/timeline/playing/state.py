@@ -12,6 +12,10 @@ from neuroncore.timeline.resources.reservations import Gaps
 from neuroncore.timeline.resources.streams import Lane, LooseLane
 
 
+class TooLateError(Exception):
+    """A candidate takes longer than another one."""
+
+
 class State:
     """Everything that changes while a program is played; `reorders` as compiled code is.
 
@@ -36,6 +40,8 @@ class State:
         self.turns: list[tuple[int, int, int]] = []
         """Heap of the queues: when each is free, its last bar, its number."""
         self.queue_up()
+        self.limit: int | None = None
+        """When a play is abandoned: another candidate has ended by then."""
         self.used: set[int] = set()
         """The lanes of what is still to be played."""
         self.weights_free = 0
@@ -59,6 +65,11 @@ class State:
     def end(self) -> int:
         """The last completion."""
         return max([lane.end for lane in self.lanes])
+
+    @property
+    def is_too_late(self) -> bool:
+        """Whether another candidate has ended before."""
+        return self.limit is not None and self.end > self.limit
 
     def played(self) -> list[Played]:
         """The bars that were played."""
