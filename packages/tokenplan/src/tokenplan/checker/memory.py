@@ -344,7 +344,9 @@ def grid(run: Any, op: Any, view: _View) -> tuple[np.ndarray, np.ndarray]:
     for at, (extent, step) in enumerate(zip(view.tile, view.steps, strict=True)):
         dim, shape = view.dims[at], [1] * rank
         shape[at] = extent
-        start = np.minimum(without_sign(index[at]), OUTSIDE).astype(np.int64)
+        bits = np.asarray(index[at])
+        start = np.minimum(bits.view(f"u{bits.itemsize}").astype(np.uint64), OUTSIDE)
+        start = start.astype(np.int64)
         along = start if view.sparse == at else start * step + np.arange(extent)
         along = along.reshape(shape)
         inside &= along < tensor.shape[dim]
@@ -361,7 +363,7 @@ def runs_of_tile(run: Any, op: Any, view: _View) -> np.ndarray:
         return runs_of_elements(addresses[inside], size)
     first, dims = tensor.base, []
     for at, index in enumerate(run.all(op, "index")):
-        dim, start = view.dims[at], int(without_sign(index)) * view.steps[at]
+        dim, start = view.dims[at], _natural(index) * view.steps[at]
         low, high = start, min(start + view.tile[at], tensor.shape[dim])
         if low >= high:
             return NO_BYTES
@@ -376,17 +378,17 @@ def _address(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def without_sign(number: Any) -> np.ndarray:
-    """Indices, extents and strides: the bits of integers as numbers that are not negative."""
-    found = np.asarray(number)
-    return found.view(f"u{found.itemsize}").astype(np.uint64)
+def _natural(number: Any) -> int:
+    """An index, extent or stride, which has no sign."""
+    found = int(number)
+    return found if found >= 0 else found + (1 << 8 * number.itemsize)
 
 
 def make_tensor(run: Any, op: Any) -> list[Any]:
     kind = op.results[0].type
-    shapes, strides = (map(without_sign, run.all(op, name)) for name in ("shape", "strides"))
-    shape = tuple(int(next(shapes)) if n == DYNAMIC else n for n in kind["shape"])
-    steps = tuple(int(next(strides)) if n == DYNAMIC else n for n in kind["strides"])
+    shapes, strides = (map(_natural, run.all(op, name)) for name in ("shape", "strides"))
+    shape = tuple(next(shapes) if n == DYNAMIC else n for n in kind["shape"])
+    steps = tuple(next(strides) if n == DYNAMIC else n for n in kind["strides"])
     return [_Tensor(int(run.value(op, "base")), shape, steps, run.dtype(kind["element"]))]
 
 

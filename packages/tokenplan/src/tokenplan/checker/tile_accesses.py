@@ -45,6 +45,17 @@ class TileAccess:
         """The first byte and the end of the last; equal for no byte."""
         return (int(self.runs[0, 0]), int(self.runs[-1, 1])) if len(self.runs) else (0, 0)
 
+    def left(self, arrays: Sequence[np.ndarray]) -> int | None:
+        """A parameter of which it accesses bytes outside of the array."""
+        first, end = self.bounds
+        is_one = first // SPACING == (end - 1) // SPACING
+        for owner in [first // SPACING] if is_one else self.owners:
+            last = end if is_one else self.runs[self.runs[:, 0] // SPACING == owner][-1, 1]
+            is_known = 0 <= owner < len(arrays)
+            if not is_known or last - owner * SPACING > arrays[owner].nbytes:
+                return owner
+        return None
+
 
 def lost_orders(
     accesses: Sequence[TileAccess], may_alias: Sequence[tuple[int, int]] = ()

@@ -183,10 +183,8 @@ class Execution:
         found = TileAccess(
             self.names[op.results[-1]], line, writes, op.attributes["order"], runs, before
         )
-        for owner in found.owners:
-            in_it = runs[runs[:, 0] // SPACING == owner] - owner * SPACING
-            if not 0 <= owner < len(self.arrays) or in_it[-1, 1] > self.arrays[owner].nbytes:
-                raise ExecutionError(f"{found} leaves parameter {owner}")
+        if (owner := found.left(self.arrays)) is not None:
+            raise ExecutionError(f"{found} leaves parameter {owner}")
         self.accesses.append(found)
         return before | 1 << len(self.accesses) - 1
 
