@@ -277,6 +277,39 @@ def test_the_stride_of_a_single_element_is_not_needed():
     assert "0 orders to keep" in text and "assumed" not in text
 
 
+@pytest.mark.parametrize(("least", "number", "kept"), [(None, -56, 1), (0, 100, 0)])
+def test_a_parameter_with_more_bits_is_the_same_number_if_it_is_not_negative(least, number, kept):
+    """The stride -56 in 8 bits is 200; in 64 bits, 256 less."""
+
+    def build(body, p, n):
+        zero, one, four = map(body.integer, (0, 1, 4))
+        given = n if least is None else limited(body, n, least)
+        more = body.one("exti", tile("i64"), {"signedness": "signed"}, source=n)
+        views = [body.view(p, (4, 8), (DYNAMIC, 64), (1, 1), steps=[stride])
+                 for stride in (given, more)]  # fmt: skip
+        value, token = body.load(views[0], [one, zero])
+        body.store(views[1], [one, four], value, token)
+
+    assert f"{kept} orders to keep" in explained(function(build, POINTER, tile("i8")), [number])
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("i32", 0), ("i64", 2)])
+def test_a_negative_index_is_outside_of_an_extent_with_as_many_bits(kind, kept):
+    """Tile 2^32 - 1 of 4 rows is beyond 2^32 rows, and not beyond 2^64."""
+
+    def build(body, p, n):
+        zero, view = body.integer(0), body.view(p, (DYNAMIC, 64), *WIDE[1:], [n])
+
+        def repeated(k, token):
+            source, sink = (body.one(name, I32, NO_FLAGS, lhs=k, rhs=body.integer(by))
+                            for name, by in (("subi", 1), ("addi", 16)))  # fmt: skip
+            return [body.copied(view, [source, zero], [sink, zero], token)]
+
+        body.loop(8, repeated, [body.one("make_token", TOKEN)])
+
+    assert f"{kept} orders to keep" in explained(function(build, POINTER, tile(kind)), [128])
+
+
 @pytest.mark.parametrize(
     ("kind", "number", "kept"), [("i8", -56, 1), ("i8", 100, 0), ("i32", 200, 1), ("i16", 128, 0)]
 )

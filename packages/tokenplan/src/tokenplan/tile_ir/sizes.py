@@ -57,11 +57,18 @@ class Parameter:
     """Of its type, and of each `assume` that is sure to be executed."""
     every: Limits
     """Also of the others."""
+    bits: int
+    """Of the value that is read, which decides what a negative number is without a sign; of the
+    parameter where there are none."""
 
     @property
-    def greatest(self) -> float:
+    def greatest(self) -> int:
         """Without a sign, a negative number is greater than all that are not."""
-        return self.sure.high if self.sure.low >= 0 else inf
+        return self.sure.high if self.sure.low >= 0 else (1 << self.bits) - 1
+
+    def read_as(self, value: Value) -> Parameter:
+        """The parameter, with the bits of this value."""
+        return self if self.sure.low >= 0 else replace(self, bits=bits_of(value))
 
 
 Size = int | Parameter | Value
@@ -74,7 +81,7 @@ def parameters(function: Function) -> Mapping[Value, Parameter]:
     Only an `assume` outside of loops and branches is sure to be executed.
     """
     sources = {value: value for value in function.body.arguments if not is_pointer(value.type)}
-    found = {value: Parameter(value, *[of_type(value)] * 2) for value in sources}
+    found = {value: Parameter(value, *[of_type(value)] * 2, bits_of(value)) for value in sources}
     always = {id(op) for op in function.body.operations}
     for op in function.body.walk():
         source = sources.get(next(op.inputs)) if _is_same_number(op) else None
@@ -82,8 +89,9 @@ def parameters(function: Function) -> Mapping[Value, Parameter]:
             sources[op.results[0]] = source
             known, predicate = found[source], op.attributes.get("predicate")
             sure = known.sure.with_assumed(predicate) if id(op) in always else known.sure
-            found[source] = Parameter(source, sure, known.every.with_assumed(predicate))
-    return {value: found[source] for value, source in sources.items()}
+            every = known.every.with_assumed(predicate)
+            found[source] = replace(known, sure=sure, every=every)
+    return {value: found[source].read_as(value) for value, source in sources.items()}
 
 
 def _is_same_number(op: Operation) -> bool:
