@@ -196,6 +196,36 @@ def test_a_module_beside_a_function_that_it_imports_is_part_of_its_key(tmp_path)
     assert task.key() != before
 
 
+FOLDERS = {
+    "a": "def shape(x): return x * 2.0",
+    "b": "import numpy as np\ndef shape(x): return np.exp(x) + np.sin(x) * np.tanh(x)",
+}
+
+
+@pytest.fixture
+def two_folders(tmp_path):
+    """A sweep of functions that import a module of one name, each from its own folder."""
+    names = []
+    for folder, text in FOLDERS.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "shapes.py").write_text(text)
+        (tmp_path / folder / "k.py").write_text("import shapes\ndef f(x): return shapes.shape(x)")
+        names.append(f"[[function]]\nname = '{folder}/k.py:f'\nshapes = [['f32[256,128]']]\n")
+    for name, functions in {"both": names, "first": names[:1], "second": names[1:]}.items():
+        (tmp_path / f"{name}.toml").write_text("[sweep]\nbudget = 5\n" + "".join(functions))
+    return tmp_path
+
+
+@pytest.mark.parametrize("executor", [InProcess, lambda: pool(1)], ids=["inprocess", "pool"])
+def test_a_function_has_the_row_that_it_has_alone(executor, two_folders, tmp_path):
+    def rows(name):
+        tasks = read_sweep(two_folders / f"{name}.toml")
+        sweep = run_sweep(tasks, executor(), tmp_path / f"{name}.db")
+        return [row | {"seconds": 0} for row in sweep.ordered]
+
+    assert rows("both") == rows("first") + rows("second")
+
+
 @pytest.mark.parametrize("spec", ["float32[256, 128]", "x=f32[256,128]"])
 def test_another_spelling_of_a_task_is_resumed_and_shown(spec, sweep_file, tmp_path, monkeypatch):
     run_sweep(read_sweep(sweep_file)[:1], InProcess(), tmp_path / "found.db")

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from neuroncore.commands.suggestions import suggestion
+from neuroncore.commands.user_folder import user_folder, user_modules
 from neuroncore.errors import OptionError
 from neuroncore.python_source import UNPARSABLE, check_source
 
@@ -102,19 +103,21 @@ def _functions(where: Any) -> list[str]:
 
 def _load_file(where: str) -> ModuleType:
     path = Path(where).resolve()
-    sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)
-    spec.loader.exec_module(module)
+    with user_folder(str(path.parent)):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules.setdefault(path.stem, module)
+        spec.loader.exec_module(module)
     return module
 
 
 def _load_module(name: str) -> ModuleType:
-    sys.path.insert(0, str(Path.cwd()))
+    if name in sys.modules.keys() - {*user_modules()}:
+        return sys.modules[name]
     try:
-        return importlib.import_module(name)
+        with user_folder(str(Path.cwd())):
+            return importlib.import_module(name)
     except ModuleNotFoundError as missing:
         if missing.name is None or not f"{name}.".startswith(f"{missing.name}."):
             raise

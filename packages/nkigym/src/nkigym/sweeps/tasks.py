@@ -29,6 +29,7 @@ from typing import Any
 
 from neuroncore.commands.function import parse_name
 from neuroncore.commands.suggestions import did_you_mean
+from neuroncore.commands.user_folder import leave_user_folder
 from neuroncore.documents import parse_toml, read_utf8
 from neuroncore.errors import KernelError
 from neuroncore.executors import release
@@ -272,6 +273,8 @@ def _arguments(where: str, name: str, specs: Sequence[Any], nki: str) -> tuple[s
         raise SweepFileError(
             f"{where} cannot be tuned for {', '.join(map(str, specs)) or 'no argument'}: {what}"
         ) from None
+    finally:
+        leave_user_folder()
 
 
 def _located(folder: Path, name: str) -> str:
