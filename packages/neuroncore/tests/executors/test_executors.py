@@ -15,6 +15,7 @@ import pytest
 from packages.neuroncore.tests.executor_jobs import JOBS
 from packages.neuroncore.tests.processes import descendants, have_ended
 
+from neuroncore.commands.interruption import termination_interrupts
 from neuroncore.executors import (
     ExecutorError,
     ExecutorLostError,
@@ -138,6 +139,25 @@ def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(name):
 
     assert [e[:2] for e in only(events, Finished)] == [("a", "interrupted")]
     assert {e.key for e in events} == {"a"}
+
+
+def test_a_termination_lets_what_runs_end_where_ctrl_c_is_ignored():
+    events = []
+
+    def watch(event):
+        events.append(event)
+        if isinstance(event, Reported):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with termination_interrupts(), pytest.raises(KeyboardInterrupt), pool(1) as executor:
+            executor.submit(Job("a", JOBS + "wait_for_interrupt"))
+            executor.run(watch)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert [e[:2] for e in only(events, Finished)] == [("a", "interrupted")]
 
 
 def test_ctrl_c_cancels_a_job_that_does_not_end(monkeypatch):

@@ -59,6 +59,7 @@ def go_on_supervised(*closed: int, at_end: Callable[[], object] = bool) -> None:
         _supervise(pid, at_end)
     if sys.platform == "linux":
         die_with_parent(supervisor)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # of a driver that ignores it, too
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
 
