@@ -1,10 +1,12 @@
 """A local Ray cluster and what it has of this machine: files, ports, the environment."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from packages.neuroncore.tests.executor_jobs import JOBS
 from packages.neuroncore.tests.processes import descendants, have_ended, listening
 
 from neuroncore.executors import ExecutorError, ExecutorLostError, Finished, Job, ray_cluster
-from neuroncore.executors.ray_actors import _Cluster, _short_parent
+from neuroncore.executors.folders import LOCK
+from neuroncore.executors.ray_actors import ENDING, _Cluster, _short_parent, _uninterrupted
 from neuroncore.executors.ray_address import answers
 
 LOOPBACK = {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
@@ -84,6 +87,67 @@ def test_a_cluster_ends_with_its_driver_and_leaves_nothing(run_folder, number):
     assert len(below) > 4
     assert have_ended(below)
     assert [*run_folder.iterdir()] == []
+
+
+@pytest.mark.parametrize("number", ENDING, ids=lambda n: n.name)
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.default_int_handler])
+def test_a_call_of_ray_ends_before_a_signal_interrupts_unless_that_is_ignored(number, handler):
+    before, seen = signal.signal(number, handler), []
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            with _uninterrupted():
+                os.kill(os.getpid(), number)
+                seen.append("end of the call")
+            seen.append("not interrupted")
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+
+    assert seen == ["end of the call", "not interrupted"][: 2 if handler is signal.SIG_IGN else 1]
+
+
+def test_a_folder_that_is_removed_ends_processes_of_ray_alone(run_folder):
+    ray = pytest.importorskip("ray")
+    sleeps, of_ray = (
+        [sys.executable, "-c", "import time; time.sleep(60)"],
+        f"{ray.__path__[0]}/x.py",
+    )
+    folder, other = run_folder / "nki-ray-", run_folder / "nki-ray-other"
+    folder.mkdir()
+    (folder / LOCK).touch()
+    (folder / "log").touch()
+    commands = {
+        "viewer": ["tail", "-f", str(folder / "log")],
+        "shell": ["/bin/sh", "-c", f"sleep 60; cat {folder}/log"],
+        "program of a user": [*sleeps, str(folder)],
+        "other cluster": [*sleeps, of_ray, f"--dir={other}/session"],
+        "other folder": [*sleeps, of_ray, f"--dir=/data{folder}/session"],
+        "its agent": [*sleeps, of_ray, f"--dir={folder}/session"],
+        "its node": [*sleeps, of_ray, str(folder)],
+    }
+    with ExitStack() as opened:
+        processes = {
+            name: opened.enter_context(subprocess.Popen(command, start_new_session=True))
+            for name, command in commands.items()
+        }
+        for process in processes.values():
+            opened.callback(_end, process)
+
+        _short_parent(run_folder)
+
+        killed = {name for name, process in processes.items() if _has_ended(process)}
+    assert killed == {"its agent", "its node"}
+    assert not folder.exists()
+
+
+def _end(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _has_ended(process):
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.wait(0.3) is not None
 
 
 @pytest.mark.parametrize("killed", ["supervisor", "supervisor and driver"])

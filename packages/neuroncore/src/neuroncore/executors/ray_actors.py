@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -42,6 +42,7 @@ from neuroncore.executors.protocol import (
     Reported,
 )
 from neuroncore.executors.ray_address import answers, parse_address
+from neuroncore.executors.ray_processes import kill_processes_of
 from neuroncore.executors.supervised import go_on_supervised, start_supervised
 from neuroncore.executors.workers import Gone, Message, Ready, WorkerExecutor
 
@@ -82,7 +83,8 @@ def ray_cluster(
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Signals raise KeyboardInterrupt at the end: Ray crashes where its calls are
-    interrupted, and sets a handler of SIGTERM that does. A second one does at once.
+    interrupted, and sets a handler of SIGTERM that does. A second one does at once. Ignored ones
+    stay so.
     """
     seen: list[int] = []
 
@@ -92,7 +94,9 @@ def _uninterrupted() -> Iterator[None]:
             raise KeyboardInterrupt
 
     is_main = threading.current_thread() is threading.main_thread()
-    before = {n: signal.signal(n, interrupt) for n in ENDING if is_main}
+    before = {n: signal.getsignal(n) for n in ENDING if is_main}
+    for number in (n for n, handler in before.items() if handler is not signal.SIG_IGN):
+        signal.signal(number, interrupt)
     try:
         yield
     finally:
@@ -348,10 +352,7 @@ def _short_parent(folder: Path | None) -> Path:
 
 def _remove(folder: Path) -> None:
     """The folder of a cluster, and the processes of Ray that have outlived its supervisor."""
-    for words in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            if str(folder).encode() in words.read_bytes():
-                os.kill(int(words.parent.name), signal.SIGKILL)
+    kill_processes_of(folder)
     rmtree(folder, ignore_errors=True)
 
 
