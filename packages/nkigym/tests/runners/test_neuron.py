@@ -7,7 +7,7 @@ import pytest
 from packages.nkigym.tests import tuning_kernels
 
 from neuroncore.commands.files import OutputError
-from neuroncore.executors.folders import LOCK, new_folder
+from neuroncore.commands.folders import LOCK, new_folder
 from nkigym.baseline import baseline_kernel
 from nkigym.runners import Interpreter, Neuron, NeuronError, Timeline, case_of, cores
 from nkigym.runners.neuron import NEFF, VERSIONS_FILE, visible_cores

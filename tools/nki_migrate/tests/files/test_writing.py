@@ -91,11 +91,12 @@ def test_folders_of_an_output_file_are_made(tmp_path):
 
 
 def test_what_a_killed_run_has_left_is_removed(tmp_path):
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    left, running = (tmp_path / f".nki-migrate-x.{n}.tmp" for n in (process.pid, os.getpid()))
-    left.touch()
-    running.touch()
+    dies = "import os; from neuroncore.commands.folders import new_folder\n"
+    dies += "with new_folder('.nki-migrate-'): os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", dies], env=os.environ | {"TMPDIR": str(tmp_path)})
+    running = tmp_path / ".nki-migrate-of-a-user"
+    running.mkdir()
+    assert len([*tmp_path.iterdir()]) == 2
     file = tmp_path / "k.py"
 
     write_file(file, b"x = 1\n")

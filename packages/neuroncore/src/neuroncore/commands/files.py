@@ -8,10 +8,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
 
+from neuroncore.commands.folders import new_folder, remove_abandoned
 from neuroncore.errors import OptionError
 
 
@@ -33,27 +34,13 @@ def naming_output(option: str, file: Path) -> Iterator[None]:
         raise OutputError(f"{option} {file}: {what}") from None
 
 
-def remove_abandoned(folder: Path, pattern: str) -> None:
-    """Remove the files and folders beside others that killed processes left, whose number is the
-    last but one part of a name between points, as in `.report.json.4711.part`."""
-    for left in folder.glob(pattern):
-        number = left.name.split(".")[-2]
-        if number.isdecimal() and not _is_running(int(number)):
-            shutil.rmtree(left, ignore_errors=True)
-            with suppress(OSError):
-                left.unlink()
-
-
-def _is_running(process: int) -> bool:
-    if sys.platform == "win32":
-        return True  # a signal of 0 would end it
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+@contextmanager
+def _aside(target: Path) -> Iterator[Path]:
+    """The path for the content of `target`, in a folder beside it; what killed processes left
+    there is removed."""
+    remove_abandoned(target.parent, f".{escape(target.name)}.*")
+    with new_folder(f".{target.name}.", target.parent) as folder:
+        yield folder / target.name
 
 
 def write_whole(file: Path, write: Callable[[Path], object]) -> None:
@@ -71,16 +58,11 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
         return
     if file.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        remove_abandoned(file.parent, f".{escape(file.name)}.*.part")
-        write(temporary)
+    with _aside(file) as whole:
+        write(whole)
         if file.exists():
-            temporary.chmod(file.stat().st_mode & 0o777)
-        temporary.replace(file.resolve())
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            whole.chmod(file.stat().st_mode & 0o777)
+        whole.replace(file.resolve())
 
 
 def write_text(file: Path, text: str) -> None:
@@ -91,17 +73,13 @@ def write_text(file: Path, text: str) -> None:
 def write_folder(folder: Path, files: Mapping[str, str | bytes]) -> None:
     """Write files into a new or empty folder, all of them or none. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    remove_abandoned(folder.parent, f".{escape(folder.name)}.*.part")
-    aside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    aside.mkdir()
-    try:
+    with _aside(folder) as whole:
+        whole.mkdir()
         for name, content in files.items():
-            path = aside / name
+            path = whole / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)
-        aside.replace(folder)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        whole.replace(folder)
 
 
 def write_output(program: str, option: str, file: Path, text: str) -> None:

@@ -28,10 +28,10 @@ from select import select
 from shutil import rmtree
 from typing import Any, NamedTuple
 
+from neuroncore.commands.folders import locked, new_folder, remove_abandoned
 from neuroncore.commands.interruption import TERMINATIONS
 from neuroncore.errors import KernelError
 from neuroncore.executors.execution import execute_to_send, release
-from neuroncore.executors.folders import locked, new_folder, remove_abandoned
 from neuroncore.executors.messages import MessageError, read_message
 from neuroncore.executors.protocol import (
     AddressError,

@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, TextIO
 
+from neuroncore.commands.folders import new_folder, remove_abandoned
 from neuroncore.commands.parser import add_progress, add_target
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.executors import Limits
-from neuroncore.executors.folders import new_folder, remove_abandoned
 from neuroncore.executors.options import add_executor, executor_of, limits_of
 from neuroncore.program import Program
 from neuroncore.surface import DEFAULT_VERSION

@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroncore.commands.files import naming_output
+from neuroncore.commands.folders import new_folder, remove_abandoned
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import KernelError, OptionError
 from neuroncore.executors import Event, Failed, Finished, Job, Limits, Report, pool
-from neuroncore.executors.folders import new_folder, remove_abandoned
 from neuroncore.program import emit, with_canonical_names
 from neuroncore.surface import VERSIONS
 from nkigym.runners.background import Run, failure

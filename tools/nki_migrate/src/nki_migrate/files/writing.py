@@ -10,14 +10,13 @@ import os
 import shutil
 import signal
 import stat
-import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from neuroncore.commands.files import remove_abandoned
+from neuroncore.commands.folders import new_folder, remove_abandoned
 
 _MARK = ".nki-migrate-"
 _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -82,31 +81,18 @@ def _write_aside(target: Path, new: bytes, mode_from: Path | None) -> None:
 
 def _write_and_rename(target: Path, new: bytes, mode_from: Path | None) -> None:
     _tidy(target.parent)
-    suffix = f".{os.getpid()}.tmp"
-    handle, name = tempfile.mkstemp(prefix=_MARK, suffix=suffix, dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    with new_folder(_MARK, target.parent) as folder:
+        whole = folder / target.name
+        with whole.open("wb") as file:
             file.write(new)
             file.flush()
             os.fsync(file.fileno())
         if mode_from is not None:
-            shutil.copymode(mode_from, name)
-        else:
-            Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(target)
-    except BaseException:  # the temporary file is always removed
-        with suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise
+            shutil.copymode(mode_from, whole)
+        whole.replace(target)
 
 
 @cache
 def _tidy(folder: Path) -> None:
     """Remove what a killed run has left, once for each folder."""
-    remove_abandoned(folder, f"{_MARK}*.tmp")
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+    remove_abandoned(folder, f"{_MARK}*")

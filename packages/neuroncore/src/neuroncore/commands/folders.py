@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,7 +17,9 @@ def new_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
         with (made / "new").open("w+b") as lock:
-            with suppress(OSError):  # a file system without locks
+            with suppress(OSError, ImportError):  # a file system or system without locks
+                import fcntl
+
                 fcntl.flock(lock, fcntl.LOCK_SH)
                 Path(lock.name).rename(made / LOCK)
             yield made
@@ -30,7 +31,9 @@ def new_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
 def locked(folder: Path) -> Iterator[None]:
     """This process, and the ones that it forks, keep a folder of another one as well."""
     with ExitStack() as opened:
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError, ImportError):  # a file system or system without locks
+            import fcntl
+
             lock = opened.enter_context((folder / LOCK).open("r+b"))
             fcntl.flock(lock, fcntl.LOCK_SH)
         yield
@@ -41,6 +44,10 @@ def remove_abandoned(
 ) -> None:  # fmt: skip
     """Remove the folders of such names that no process has locked."""
     for lock in parent.glob(f"{pattern}/{LOCK}"):
-        with suppress(OSError), lock.open("r+b") as opened:
+        if lock.is_symlink() or lock.parent.is_symlink():
+            continue
+        with suppress(OSError, ImportError), lock.open("r+b") as opened:
+            import fcntl
+
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove(lock.parent)

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from neuroncore.executors.folders import locked, new_folder, remove_abandoned
+from neuroncore.commands.folders import locked, new_folder, remove_abandoned
 
 OWNER = """
 import sys, time
 from pathlib import Path
-from neuroncore.executors.folders import new_folder
+from neuroncore.commands.folders import new_folder
 with new_folder("run-", Path(sys.argv[1])) as folder:
     (folder / "content").touch()
     print(folder, flush=True)
