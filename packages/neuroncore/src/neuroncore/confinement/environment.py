@@ -51,13 +51,20 @@ def limit_environment(command: str, more: Collection[str]) -> None:
 
 def _erase(names: Collection[bytes]) -> None:
     """Overwrite the values of variables where the kernel keeps them for /proc/self/environ, and
-    where Python copied them when it began; what this process forks has the same memory."""
-    start, end = _bounds()
-    place = start
-    for entry in ctypes.string_at(start, end - start).split(b"\0"):
-        if entry.partition(b"=")[0] in names:
-            ctypes.memset(place, 0, len(entry))
-        place += len(entry) + 1
+    where Python copied them when it began; what this process forks has the same memory.
+
+    Nothing here copies a value: memory that is freed keeps its content.
+    """
+    libc = ctypes.CDLL(None)
+    libc.strnlen.restype, libc.memchr.restype = ctypes.c_size_t, ctypes.c_void_p
+    place, end = _bounds()
+    while place < end:
+        entry, rest = ctypes.c_void_p(place), ctypes.c_size_t(end - place)
+        size = libc.strnlen(entry, rest)
+        equals = libc.memchr(entry, ord("="), ctypes.c_size_t(size)) or place
+        if ctypes.string_at(place, equals - place) in names:
+            ctypes.memset(place, 0, size)
+        place += size + 1
     for name in names:
         value = os.environb[name]
         if len(value) > 1:  # shorter ones are shared by the whole process
