@@ -163,17 +163,99 @@ def test_an_access_that_no_size_executes_is_not_checked():
     assert "none of 14 executes load" in behind(100, 0, 100, is_stored=False).text
 
 
-def test_two_accesses_that_are_never_executed_together_are_not_checked():
-    def build(body, p, n):
-        view, zero = body.view(p, *WIDE), body.integer(0)
+@pytest.mark.parametrize(
+    ("order", "may_alias", "is_same", "confirms"),
+    [
+        ("weak", (), True, False),
+        ("weak", (), False, True),
+        ("weak", [("p0", "p1")], False, False),
+        ("acquire", (), False, False),
+    ],
+)
+def test_two_accesses_that_are_never_executed_together_are_not_checked(
+    order, may_alias, is_same, confirms
+):
+    """Of one parameter, of two that may share bytes, or ordered by the first one itself."""
+
+    def build(body, p, q, n):
+        views, zero = [body.view(p, *WIDE), body.view(p if is_same else q, *WIDE)], body.integer(0)
         value = body.constant(tile("f32", 4, 64), 0.0)
         few = body.one("subi", I32, NO_FLAGS, lhs=body.integer(3), rhs=n)
         many = body.one("subi", I32, NO_FLAGS, lhs=n, rhs=body.integer(4))
-        body.loop(few, lambda k: (body.load(view, [k, zero]), [])[1], [])
-        body.loop(many, lambda k: (body.store(view, [k, zero], value), [])[1], [])
+        start = body.one("make_token", TOKEN)
+        body.loop(few, lambda k, t: [body.load(views[0], [k, zero], t, order)[1]], [start])
+        body.loop(many, lambda k: (body.store(views[1], [k, zero], value), [])[1], [])
+
+    (found,) = bytecode.read(function(build, POINTER, POINTER, I32)).functions
+    checked = checked_at_sizes(found, may_alias)
+    assert checked.confirms == confirms
+    assert confirms or "executes load and store together" in checked.text
+
+
+def few_iterations(body, n):
+    """Of which there are none or one at small sizes."""
+    rounded = {"signedness": "signed", "rounding": "zero"}
+    yield body.one("subi", I32, NO_FLAGS, lhs=n, rhs=body.integer(4))
+    yield body.one("divi", I32, rounded, lhs=n, rhs=body.integer(128))
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_order_of_an_access_and_itself_needs_two_iterations(which):
+    def build(body, p, n):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        trips = list(few_iterations(body, n))[which]
+        body.loop(trips, lambda k: (body.store(view, zero, value), [])[1], [])
 
     (found,) = bytecode.read(function(build, POINTER, I32)).functions
-    assert "executes load and store together" in checked_at_sizes(found).text
+    assert "store and store share byte 0" in checked_at_sizes(found).lost
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_loop_that_no_size_repeats_is_not_checked(most):
+    def build(body, p, n):
+        view, zero = body.view(p, *WIDE), body.integer(0)
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        trips = body.one("mini", I32, {"signedness": "signed"}, lhs=n, rhs=body.integer(most))
+        body.loop(trips, lambda k: (body.store(view, [k, zero], value), [])[1], [])
+
+    (found,) = bytecode.read(function(build, POINTER, I32)).functions
+    checked = checked_at_sizes(found)
+    assert checked.confirms == (most == 2)
+    assert most == 2 or "executes store in two iterations" in checked.text
+
+
+def test_a_loop_of_one_iteration_at_all_sizes_is_checked():
+    def build(body, p):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        body.loop(1, lambda k: (body.store(view, zero, value), [])[1], [])
+
+    (found,) = bytecode.read(function(build, POINTER)).functions
+    assert checked_at_sizes(found).confirms
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_branches_of_one_if_are_not_executed_together(after):
+    """A store after them is, and has no token."""
+
+    def build(body, p, n):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        is_first = body.one("trunci", tile("i1"), NO_FLAGS, source=n)
+        blocks = []
+        for _ in range(2):
+            with body.block(()) as region:
+                body.store(view, zero, value)
+                body.add("yield", (), values=[])
+            blocks.append(region.block)
+        body.add("if", (), {}, tuple(blocks), condition=is_first)
+        if after:
+            body.store(view, zero, value)
+
+    (found,) = bytecode.read(function(build, POINTER, I32)).functions
+    checked = checked_at_sizes(found)
+    assert bool(checked.lost) == after and checked.confirms != after
 
 
 @pytest.mark.parametrize("has_token", [True, False])

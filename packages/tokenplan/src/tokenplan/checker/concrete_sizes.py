@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations_with_replacement
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import lcm
 from typing import Any
 
 import numpy as np
 
+from tokenplan.checker.coverage import Coverage, places_of
 from tokenplan.checker.memory import DYNAMIC
-from tokenplan.checker.tile_accesses import TileAccess
+from tokenplan.checker.tile_accesses import names_of
 from tokenplan.checker.tile_arithmetic import CONVERSIONS
 from tokenplan.checker.tile_blocks import Execution, ExecutionError
 
@@ -66,7 +66,9 @@ class Checked:
             return f"not rewritten: at concrete sizes the checker finds that {self.lost}"
         if self.confirms:
             return f"checked at {self.executed} concrete sizes: every order has a token"
-        reason = self.missing and f"none of {self.executed} executes {self.missing}"
+        reason = (
+            self.executed and self.missing and f"none of {self.executed} executes {self.missing}"
+        )
         return f"not checked at concrete sizes: {reason or self.reason}"
 
 
@@ -81,8 +83,9 @@ def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -
     at = {f"p{n}": number for number, n in enumerate(pointers)}
     aliases = [(at[a], at[b]) for a, b in may_alias if a in at and b in at]
     arrays = [np.broadcast_to(np.uint8(0), (ARRAY_BYTES,))] * len(pointers)
-    covered, sizes = _Covered(), _Sizes(function)
-    for setting in covered.settings():
+    covered = Coverage(places_of(function, names_of(function)), aliases)
+    sizes = _Sizes(function)
+    for setting in _settings(covered):
         run = Execution(arrays, setting.block, _DTYPES, most_steps=MOST_STEPS,
                         footprints_only=True, guesses=setting.guesses)  # fmt: skip
         try:
@@ -92,7 +95,7 @@ def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -
             continue
         if lost:
             return Checked(covered.executed, lost)
-        covered.add(run.names.values(), run.accesses)
+        covered.add(run.accesses, run.repeated)
     return Checked(covered.executed, "", covered.reason, covered.missing())
 
 
@@ -100,48 +103,15 @@ def _is_pointer(parameter: Any) -> bool:
     return parameter.type["element"].kind == "ptr"
 
 
-@dataclass
-class _Covered:
-    """Accesses, and every two of them, that were executed together."""
-
-    names: tuple[str, ...] = ()
-    owners: dict[str, set[int]] = field(default_factory=dict)
-    ordered: set[str] = field(default_factory=set)
-    pairs: set[tuple[str, str]] = field(default_factory=set)
-    executed: int = 0
-    reason: str = ""
-    """Why a setting was not executed."""
-
-    def settings(self) -> Iterator[_Setting]:
-        """Greater ones while accesses are missing, until one takes too long."""
-        yield from _SETTINGS
-        for setting in _FURTHER:
-            before = self.executed
-            if self.missing():
-                yield setting
-            if self.executed == before:
-                return
-
-    def add(self, names: Iterable[str], accesses: Sequence[TileAccess]) -> None:
-        self.names = tuple(names)
-        self.executed += 1
-        found = [access for access in accesses if len(access.runs)]
-        for access in found:
-            self.owners.setdefault(access.name, set()).update(access.owners)
-            if access.needs_order:
-                self.ordered.add(access.name)
-        self.pairs.update(combinations_with_replacement(sorted({a.name for a in found}), 2))
-
-    def missing(self) -> str:
-        """An access, or two, that no execution contains; the order of two weak loads is none."""
-        for name in self.names:
-            if name not in self.owners:
-                return name
-        for one, other in combinations_with_replacement(sorted(self.owners), 2):
-            is_concerned = self.owners[one] & self.owners[other] and self.ordered & {one, other}
-            if is_concerned and (one, other) not in self.pairs:
-                return f"{one} and {other} together"
-        return ""
+def _settings(covered: Coverage) -> Iterator[_Setting]:
+    """Greater ones while accesses are missing, until one takes too long."""
+    yield from _SETTINGS
+    for setting in _FURTHER:
+        before = covered.executed
+        if covered.missing():
+            yield setting
+        if covered.executed == before:
+            return
 
 
 # -- sizes -----------------------------------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +57,18 @@ class TileAccess:
             if not is_known or last - owner * SPACING > arrays[owner].nbytes:
                 return owner
         return None
+
+
+def names_of(function: Any) -> dict[Any, str]:
+    """By the token of an access: load, store, store.2 …, in program order."""
+    counts: Counter[str] = Counter()
+    names = {}
+    for op in function.body.walk():
+        if op.name.endswith("_tko"):
+            kind = op.name.partition("_")[0]
+            counts[kind] += 1
+            names[op.results[-1]] = kind + f".{counts[kind]}" * (counts[kind] > 1)
+    return names
 
 
 def lost_orders(

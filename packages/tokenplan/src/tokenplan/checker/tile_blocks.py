@@ -7,15 +7,14 @@ are NumPy arrays, pointers byte addresses, tokens sets of accesses (as bits) tha
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tokenplan.checker.memory import grid, make_tensor, make_view, runs_of_elements, runs_of_tile
-from tokenplan.checker.tile_accesses import SPACING, TileAccess, lost_orders
+from tokenplan.checker.tile_accesses import SPACING, TileAccess, lost_orders, names_of
 from tokenplan.checker.tile_arithmetic import ARITHMETIC, Calculation, bits_of, dtype_of
 
 _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
@@ -63,7 +62,8 @@ class Execution:
     """Dtypes of element types that NumPy lacks: `{"bf16": array.dtype}`."""
     values: dict[Any, Any] = field(default_factory=dict)
     names: dict[Any, str] = field(default_factory=dict)
-    """By the token of an access: load, store, store.2 …, in program order."""
+    repeated: set[int] = field(default_factory=set)
+    """Loops of two iterations or more, as `id` of their operations."""
     accesses: list[TileAccess] = field(default_factory=list)
     steps: int = 0
     most_steps: int = 200_000
@@ -76,7 +76,7 @@ class Execution:
     def run(self, function: Any, scalars: Sequence[int] = ()) -> Execution:
         """Executes the body; parameters that are pointers are the arrays, others the scalars."""
         numbers, n = iter(scalars), 0
-        self._name(function)
+        self.names = names_of(function)
         for parameter in function.body.arguments:
             if parameter.type["element"].kind == "ptr":
                 self.values[parameter] = np.int64(n * SPACING)
@@ -88,14 +88,6 @@ class Execution:
         with np.errstate(all="ignore"):
             self._block(function.body)
         return self
-
-    def _name(self, function: Any) -> None:
-        counts: Counter[str] = Counter()
-        for op in function.body.walk():
-            if op.name.endswith("_tko"):
-                kind = op.name.partition("_")[0]
-                counts[kind] += 1
-                self.names[op.results[-1]] = kind + f".{counts[kind]}" * (counts[kind] > 1)
 
     def _block(self, block: Any) -> list[Any]:
         """The operands of the operation that ends the block."""
@@ -330,14 +322,16 @@ def _for(run: Execution, op: Any) -> list[Any]:
     (body,), carried = op.regions, run.all(op, "inits")
     variable, *inside = body.arguments
     kind = run.dtype(variable.type["element"])
-    for at in _iterations(run, op):
+    iterations = _iterations(run, op)
+    run.repeated.update({id(op)} if len(iterations) > 1 else ())
+    for at in iterations:
         run.values[variable] = at if at is _UNKNOWN else np.asarray(at, kind)
         run.values.update(zip(inside, carried, strict=True))
         carried = run._block(body)
     return carried
 
 
-def _iterations(run: Execution, op: Any) -> Iterable[Any]:
+def _iterations(run: Execution, op: Any) -> Sequence[Any]:
     """The numbers of the variable; a guess of how many there are where the bounds are unknown."""
     unknown = {name for name in _BOUNDS if isinstance(run.value(op, name), _Unknown)}
     if unknown - {"upper"}:

@@ -81,7 +81,8 @@ def parameters(function: Function) -> Mapping[Value, Parameter]:
     Only an `assume` outside of loops and branches is sure to be executed.
     """
     sources = {value: value for value in function.body.arguments if not is_pointer(value.type)}
-    found = {value: Parameter(value, *[of_type(value)] * 2, bits_of(value)) for value in sources}
+    found = {value: Parameter(value, limits, limits, bits_of(value))
+             for value in sources for limits in [of_type(value)]}  # fmt: skip
     always = {id(op) for op in function.body.operations}
     for op in function.body.walk():
         source = sources.get(next(op.inputs)) if _is_same_number(op) else None
