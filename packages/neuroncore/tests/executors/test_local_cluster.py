@@ -45,7 +45,9 @@ def test_a_local_cluster_is_in_the_run_s_folder_and_on_the_loopback_address(
     with ray_cluster("local", 1, folder=run_folder) as executor:
         executor.submit(Job("a", JOBS + "square", 2))
         executor.run(watch)
-        assert answers(executor.fleet._head, as_ray=True)
+        cluster = executor.fleet
+        assert isinstance(cluster, _Cluster) and cluster._head is not None
+        assert answers(cluster._head, as_ray=True)
 
     assert [e.value for e in events if isinstance(e, Finished)] == [4]
     assert [name[:8] for name in seen["files"]] == ["nki-ray-"]

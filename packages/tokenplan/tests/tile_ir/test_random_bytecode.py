@@ -103,11 +103,10 @@ def keeps_elements_disjoint(function, stride):
 def missing_of_function(seed):
     """Orders that the rewritten function of a seed loses, or that the checker says it would."""
     data, rng = random_bytecode(seed), random.Random(seed)
-    others = [("p0", "p2"), ("p1", "p2")]
-    is_alias = rng.random() < 0.3
-    pairs = {"may_alias": [("p0", "p1")], "distinct": others} if is_alias else {
-        "distinct": [("p0", "p1"), *others]}  # fmt: skip
-    found = reported(data, unchecked=True, **pairs)
+    pair, others = ("p0", "p1"), [("p0", "p2"), ("p1", "p2")]
+    may_alias = [pair] if rng.random() < 0.3 else []
+    distinct = others if may_alias else [pair, *others]
+    found = reported(data, unchecked=True, may_alias=may_alias, distinct=distinct)
     if found.contradicted:
         yield f"seed {seed}: {found.text.splitlines()[-1]}"
     (function,) = bytecode.read(data).functions
@@ -119,7 +118,7 @@ def missing_of_function(seed):
         return
     for _ in range(4):
         scalars = [rng.choice((0, 1, 3, 6)), rng.choice((-2, 1, 2)), rng.choice(strides)]
-        given = (scalars, rng.choice(((0,), (1,), (2, 0, 1), (0, 3))), [(0, 1)] * is_alias)
+        given = (scalars, rng.choice(((0,), (1,), (2, 0, 1), (0, 3))), [(0, 1)] * len(may_alias))
         if not lost_by(data, *given):  # the chain of tokens
             yield from (f"seed {seed}: {scalars} {text}" for text in lost_by(found.data, *given))
 
