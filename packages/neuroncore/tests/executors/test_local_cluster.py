@@ -13,8 +13,8 @@ import pytest
 from packages.neuroncore.tests.executor_jobs import JOBS
 from packages.neuroncore.tests.processes import descendants, have_ended, listening
 
+from neuroncore.commands.folders import LOCK
 from neuroncore.executors import ExecutorError, ExecutorLostError, Finished, Job, ray_cluster
-from neuroncore.executors.folders import LOCK
 from neuroncore.executors.ray_actors import ENDING, _Cluster, _short_parent, _uninterrupted
 from neuroncore.executors.ray_address import answers
 
