@@ -166,9 +166,9 @@ def test_a_program_and_its_source_are_compared_with_the_function(tuned, tmp_path
     ("text", "code", "what"),
     [
         ("{", 2, "is not JSON"),
-        ("[]", 2, "is checked against what it was made from"),
+        ("[]", 2, "is a schedule, which is replayed from its root"),
         ("{}", 2, "not a certificate of a step"),
-        ("3", 2, "is not a schedule"),
+        *((text, 2, "neither a certificate nor a schedule") for text in ("null", '"x"', "3")),
     ],
 )
 def test_a_file_that_cannot_be_checked_is_rejected(text, code, what, tmp_path, capsys):

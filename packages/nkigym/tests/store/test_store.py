@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -169,6 +170,16 @@ def test_the_report_of_a_job_is_found_by_an_index(tmp_path):
         assert "SEARCH runs USING INDEX jobs" in str(plan.fetchall())
 
 
+def test_a_store_without_that_index_has_it_once_it_is_opened_to_be_written(tmp_path):
+    with Store(tmp_path / "found") as store:
+        store._made.execute("DROP INDEX jobs")
+    indices = "SELECT name FROM sqlite_master WHERE name = 'jobs'"
+
+    for create, found in ((False, []), (True, [("jobs",)])):
+        with Store(tmp_path / "found", create=create) as store:
+            assert store._made.execute(indices).fetchall() == found
+
+
 def test_writers_at_the_same_time_lose_nothing(tmp_path):
     path = tmp_path / "found"
     writers = [writer(path, f"w{n}", 20) for n in range(4)]  # they also make the file together
@@ -327,15 +338,55 @@ def test_an_interruption_between_two_results_loses_none(tmp_path, monkeypatch):
         assert len(store.latencies(PROBLEM.key)) == 1
 
 
-@pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_store_that_may_not_be_written_is_rejected_before_a_search(what, tmp_path, monkeypatch):
-    Store(tmp_path / "found").close()
-    kept = {"file": tmp_path / "found", "folder": tmp_path}[what]
-    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != kept)
+@pytest.fixture
+def shared_folder():
+    """A folder that another user may read."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
-    with pytest.raises(StoreError, match="may not be written"):
-        Store(tmp_path / "found")
-    Store(tmp_path / "found", create=False).close()
+
+def opened_by_a_user(path, **options):
+    """The error of a process without root's rights."""
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        if os.getuid() == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+        try:
+            Store(path, **options).close()
+        except BaseException as wrong:
+            os.write(write, f"{type(wrong).__name__}: {wrong}".encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    with os.fdopen(read, encoding="utf-8") as said:
+        return said.read()
+
+
+@pytest.mark.parametrize(("file", "folder"), [(0o444, 0o777), (0o666, 0o555)])
+def test_a_store_that_may_not_be_written_is_rejected_before_a_search(file, folder, shared_folder):
+    path = shared_folder / "a/found"
+    path.parent.mkdir()
+    Store(path).close()
+    path.chmod(file)
+    path.parent.chmod(folder)
+
+    assert "may not be written" in opened_by_a_user(path)
+    assert opened_by_a_user(path, create=False) == ""
+
+
+def test_a_store_behind_a_link_in_a_folder_to_read_is_written(shared_folder):
+    path, link = shared_folder / "a/found", shared_folder / "b/found"
+    path.parent.mkdir()
+    link.parent.mkdir()
+    Store(path).close()
+    link.symlink_to(path)
+    for place, mode in ((path, 0o666), (path.parent, 0o777), (link.parent, 0o555)):
+        place.chmod(mode)
+
+    assert opened_by_a_user(link) == ""
 
 
 def test_a_recorder_writes_what_waits_at_the_end(tmp_path):

@@ -46,6 +46,8 @@ def run(given: argparse.Namespace) -> int:
 
 def _checked(given: argparse.Namespace) -> tuple[list[str], list[str]]:
     """Findings, and the parts that were checked."""
+    if Path(given.file).suffix != ".json":
+        return _kernel(given)
     data = _json(Path(given.file))
     if isinstance(data, Mapping) and "format" in data:
         found = read_certificate(Path(given.file).read_text("utf-8")).findings()
@@ -53,9 +55,12 @@ def _checked(given: argparse.Namespace) -> tuple[list[str], list[str]]:
     if isinstance(data, Mapping):
         found = [*map(str, check_step(data)), *_other_claims(data)]
         return found, [f"{len(data['claims'])} claims hold in all iterations"]
-    if data is not None:
+    if isinstance(data, list):
         return _schedule(given, data)
-    return _kernel(given)
+    raise CertificateFileError(
+        f"{given.file} is neither a certificate nor a schedule",
+        expected="an object of a program and claims, or a list of steps",
+    )
 
 
 def _other_claims(data: Mapping[str, Any]) -> list[str]:
@@ -74,9 +79,7 @@ def _other_claims(data: Mapping[str, Any]) -> list[str]:
 
 
 def _json(file: Path) -> Any:
-    """The content of a JSON file, None for any other. Raises CertificateFileError."""
-    if file.suffix != ".json":
-        return None
+    """The content of a JSON file. Raises CertificateFileError."""
     try:
         return parse_json(read_utf8(file))
     except OSError as wrong:
@@ -88,17 +91,15 @@ def _json(file: Path) -> Any:
 def _root(given: argparse.Namespace) -> TuningTask:
     if given.of is None:
         raise OptionError(
-            f"{given.file} is checked against what it was made from",
+            f"{given.file} is a schedule, which is replayed from its root",
             expected="--of, with a --spec for each argument",
         )  # fmt: skip
     function, specs = load_kernel(given.of, given.spec, given.target, given.nki)
     return tuning_task(function, specs, given.target, given.nki, None)
 
 
-def _schedule(given: argparse.Namespace, schedule: Any) -> tuple[list[str], list[str]]:
+def _schedule(given: argparse.Namespace, schedule: Sequence[Any]) -> tuple[list[str], list[str]]:
     """Replayed, certified, executed."""
-    if not isinstance(schedule, Sequence):
-        raise OptionError(f"{given.file} is not a schedule", expected="a list of steps")
     task = _root(given)
     try:
         checks = task.verify_winner(task.replayed(schedule), schedule)

@@ -47,8 +47,9 @@ _TABLES = (
         report TEXT NOT NULL
     )""",
     "CREATE INDEX fastest ON results (problem, latency_ns)",
-    f"CREATE INDEX jobs ON runs ({_JOB}) WHERE {_JOB} IS NOT NULL",
 )
+_JOBS = f"CREATE INDEX IF NOT EXISTS jobs ON runs ({_JOB}) WHERE {_JOB} IS NOT NULL"
+"""Also of stores that were written without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,8 @@ class Store:
             if create and self.path.stat().st_size == 0:
                 _create(made)
             _examine(made, self.path)
+            if create:
+                made.execute(_JOBS)
         except BaseException:
             made.close()
             raise
@@ -222,7 +225,8 @@ def _check_file(path: Path, create: bool) -> None:
     """Raises StoreError for a file to read that is absent, or one that may not be written."""
     if not create and not path.exists():
         raise StoreError(f"store not found: {path}", hint="`nkigym tune --store` makes it")
-    if create and path.is_file() and not all(os.access(p, os.W_OK) for p in (path, path.parent)):
+    places = path, path.resolve().parent  # SQLite's journal is beside the file, not its link
+    if create and path.is_file() and not all(os.access(place, os.W_OK) for place in places):
         raise StoreError(f"{path} may not be written", expected="a file and a folder that may")
 
 
