@@ -17,9 +17,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from neuroncore.commands.interruption import report_interruption, termination_interrupts
 from neuroncore.executors import Executor, InProcess, pool, ray_cluster
 from nkigym.search import Budget
-from nkigym.sweeps import PRELOAD, SweepTask, run_sweep
+from nkigym.sweeps import PRELOAD, Sweep, SweepTask, run_sweep
 
 FUNCTION = str(Path(__file__).parents[1] / "examples/gym/softmax.py:softmax")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -65,8 +66,22 @@ def measured(executor: Executor, tunings: int, candidates: int) -> tuple[float, 
         began = time.monotonic()
         sweep = run_sweep(tasks, executor, Path(folder) / "found.db", watch)
         taken = time.monotonic() - began
-    assert sweep.is_complete
+    _check(sweep)
     return taken - sweep.startup_s, cpu[-1] - cpu[0], sweep.startup_s
+
+
+def _check(sweep: Sweep) -> None:
+    """End this process where a tuning has no result, with the reasons."""
+    done = len(sweep.ordered)
+    if sweep.is_interrupted:
+        what = f"{done} of {len(sweep.tasks)}"
+        raise SystemExit(report_interruption("gym_workers", what))
+    if not sweep.is_complete:
+        wrong = [f"lost {what}" for what in sweep.lost]
+        for key, row in sweep.rows.items():
+            if row["status"] != "ok":
+                wrong += [f"seed {row['seed']}: {row['status']}", sweep.logs.get(key, "")]
+        raise SystemExit("\n".join([f"{done} of {len(sweep.tasks)} tunings ended", *wrong]))
 
 
 def main() -> None:
@@ -80,7 +95,8 @@ def main() -> None:
     one: tuple[float, float] | None = None
     for name in given.executors.split(","):
         executor = EXECUTORS[name](given.jobs)
-        wall, cpu, startup = measured(executor, given.tunings, given.candidates)
+        with termination_interrupts():
+            wall, cpu, startup = measured(executor, given.tunings, given.candidates)
         one = one or (wall, cpu)
         times = 1 if name == "inprocess" else given.jobs
         print(
