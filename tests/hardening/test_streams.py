@@ -14,6 +14,8 @@ from tests.hardening.test_confined_commands import FUNCTION, KERNEL
 from tests.hardening.test_malformed_inputs import KINDS
 from tests.programs.texts import COPY
 
+from neuroncore.source_location import OUR_PACKAGES
+
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
 BIN = Path(sys.executable).parent
@@ -126,7 +128,8 @@ def test_python_m_imports_nothing_from_the_working_folder(tmp_path: Path, progra
     started = subprocess.run(
         [sys.executable, "-m", "empty"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    others = {"numpy", "ml_dtypes", "libcst", *sys.stdlib_module_names}
+    ours = OUR_PACKAGES - {PROGRAMS[program]}
+    others = {"numpy", "ml_dtypes", "libcst", *ours, *sys.stdlib_module_names}
     for name in others.difference(started.stdout.split(), ("__future__",)):
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('the {name} of the folder')\n")
 

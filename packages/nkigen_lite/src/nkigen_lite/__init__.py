@@ -1,7 +1,6 @@
 """NumPy functions as NKI kernels: traced, fused, checked, written, run."""
 
-from neuroncore.lazy_names import TYPE_CHECKING, lazy_names
-
+TYPE_CHECKING = False  # of `typing`; under `python -m`, an import here may find a user's file
 if TYPE_CHECKING:
     from nkigen_lite import numpy_extras
     from nkigen_lite.backend import BACKEND
@@ -31,14 +30,21 @@ __all__ = [
     "trace",
 ]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "": "numpy_extras",
-        "backend": "BACKEND",
-        "compiler.compile": "Compiled compile",
-        "frontend": "erf gelu rsqrt scan sigmoid silu topk trace",
-        "ir": "Graph parse_graph print_graph",
-        "tensors.spec": "Spec as_spec narrow",
-    },
-)
+_MODULES = {
+    "": "numpy_extras",
+    "backend": "BACKEND",
+    "compiler.compile": "Compiled compile",
+    "frontend": "erf gelu rsqrt scan sigmoid silu topk trace",
+    "ir": "Graph parse_graph print_graph",
+    "tensors.spec": "Spec as_spec narrow",
+}
+
+
+def __getattr__(name: str) -> object:
+    from neuroncore.lazy_names import lazy_names
+
+    return lazy_names(__name__, _MODULES)[0](name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,7 +1,6 @@
 """The switch: which language answers `import nki`."""
 
-from neuroncore.lazy_names import TYPE_CHECKING, lazy_names
-
+TYPE_CHECKING = False  # of `typing`; under `python -m`, an import here may find a user's file
 if TYPE_CHECKING:
     from nki_runtime.execution.estimate import estimate, program_of
     from nki_runtime.execution.simulate import Simulation, simulate
@@ -36,15 +35,22 @@ __all__ = [
     "use",
 ]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "execution.estimate": "estimate program_of",
-        "execution.simulate": "Simulation simulate",
-        "switch.errors": "BackendError ChoiceError ShadowError SwitchError UnknownBackendError "
-        "VendorPackageError",
-        "switch.registry": "backends",
-        "switch.switch": "Switch",
-        "switch.use": "Alias alias current use",
-    },
-)
+_MODULES = {
+    "execution.estimate": "estimate program_of",
+    "execution.simulate": "Simulation simulate",
+    "switch.errors": "BackendError ChoiceError ShadowError SwitchError UnknownBackendError "
+    "VendorPackageError",
+    "switch.registry": "backends",
+    "switch.switch": "Switch",
+    "switch.use": "Alias alias current use",
+}
+
+
+def __getattr__(name: str) -> object:
+    from neuroncore.lazy_names import lazy_names
+
+    return lazy_names(__name__, _MODULES)[0](name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

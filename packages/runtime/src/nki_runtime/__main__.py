@@ -3,7 +3,7 @@
 import os
 import sys
 
-if not sys.flags.safe_path:
+if __name__ == "__main__" and not sys.flags.safe_path:
     sys.path[0] = os.devnull  # until the program's folder is there; not the working folder
 
 from nki_runtime.cli import main

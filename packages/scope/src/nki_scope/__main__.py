@@ -2,7 +2,7 @@
 
 import sys
 
-if not sys.flags.safe_path:
+if __name__ == "__main__" and not sys.flags.safe_path:
     del sys.path[0]  # the working folder, which `-m` puts first: a file there is not our import
 
 from nki_scope.cli import main
