@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,14 @@ from neuroncore.findings import Finding
 from neuroncore.machine.observe import Event, watched_by
 from neuroncore.machine.results import shown
 from neuroncore.memory import View
+from neuroncore.program import calls
 from neuroncore.timeline import Timeline, estimate, rules
 from nki_runtime.trace import LaunchRecorder
 from nki_scope.document import Columns, Sources, html_page
 from nki_scope.sections import (
+    MOST_CALLS,
+    MOST_PLAYED,
+    Budget,
     ReplaySections,
     Snapshots,
     advice_section,
@@ -99,8 +104,12 @@ def _listed(value: Any) -> Sequence[Any]:
 class Reporter:
     """A page about one run of `command`."""
 
-    def __init__(self, command: str, file: Path, mode: str = "device") -> None:
+    def __init__(
+        self, command: str, file: Path, mode: str = "device", micro_ops: float = MOST_PLAYED
+    ) -> None:
         self.command, self.file = command, file
+        self._micro_ops = micro_ops
+        """How many of them the page plays again for advice and changes."""
         self.watcher = RunRecorder()
         self.watcher.mode = mode
         self._timelines: list[Timeline] = []
@@ -140,13 +149,14 @@ class Reporter:
     def _page(self, timelines: Sequence[Timeline]) -> str:
         found = {id(timeline): timeline for timeline in timelines}
         counts = {key: sum(id(t) == key for t in timelines) for key in found}
+        share = self._micro_ops / (sum(1 + (t.mode != AS_WRITTEN) for t in found.values()) or 1)
         document = {
             "command": self.command,
             "model": rules(),
             "kernels": [
                 {**kernel, "launches": counts[key]}
                 for key, timeline in found.items()
-                for kernel in self._kernels(timeline)
+                for kernel in self._kernels(timeline, share)
             ],
             "findings": [self._finding(finding) for finding in self._findings],
             "texts": self._texts,
@@ -158,33 +168,38 @@ class Reporter:
         document["files"] = self._sources.section()
         return html_page(document, self._columns.packed(document))
 
-    def _kernels(self, timeline: Timeline) -> Iterator[dict[str, Any]]:
+    def _kernels(self, timeline: Timeline, micro_ops: float) -> Iterator[dict[str, Any]]:
         """The kernel as its toolchain makes it, and as written, which the page can play again."""
         replays = ReplaySections(timeline, self._columns)
-        if timeline.mode == AS_WRITTEN:
-            yield self._kernel(timeline, timeline, replays)
-            return
-        is_long = bool(timeline.repeats)
-        written = estimate(
-            timeline.source, mode=AS_WRITTEN, verified=True, skip_periods=is_long,
-            constants=constants_of(timeline),
-        )  # fmt: skip
-        yield self._kernel(timeline, written, replays)
-        yield self._kernel(written, written, replays)
+        forms = [timeline]
+        count = sum(1 for _ in calls(timeline.source.body))
+        if timeline.mode != AS_WRITTEN and count <= MOST_CALLS:
+            forms.append(estimate(
+                timeline.source, mode=AS_WRITTEN, verified=True,
+                skip_periods=bool(timeline.repeats), constants=constants_of(timeline),
+            ))  # fmt: skip
+        totals = {each.mode: each.total_ns for each in forms}
+        for each in forms:
+            yield self._kernel(each, totals, replays, Budget(micro_ops))
 
     def _kernel(
-        self, timeline: Timeline, written: Timeline, replays: ReplaySections
-    ) -> dict[str, Any]:
+        self, timeline: Timeline, totals: Mapping[str, float], replays: ReplaySections,
+        budget: Budget,
+    ) -> dict[str, Any]:  # fmt: skip
         instances, columns = instances_of(timeline), self._columns
         replay, calls = replays.of(timeline)
         results = self.watcher.results.get(id(timeline.source))
-        advice = advice_section(timeline, causes_of(written), lines_of(written), self._sources)
+        advice = advice_section(
+            timeline, causes_of(timeline), lines_of(timeline), self._sources, budget
+        )
+        changes = what_if_section(timeline, totals, budget)
+        budget.close()
         return {
             **kernel_section(timeline, calls, instances, columns, self._sources),
-            "summary": f"{timeline}{advice_text(advice, timeline.total_ns)}",
+            "summary": f"{timeline}{advice_text(advice, timeline.total_ns, budget)}",
             "memory": memory_section(timeline, columns),
             "tensors": results.section(columns) if results else None,
-            "whatIf": what_if_section(timeline),
+            "whatIf": changes,
             "replay": replay,
             "advice": advice,
         }
@@ -208,16 +223,22 @@ class Reporter:
 
 def page(
     kernel: Any, *arrays: Any, file: str | Path = "kernel.html",
-    reference: Callable[..., Any] | None = None, mode: str = "device", **kwargs: Any,
+    reference: Callable[..., Any] | None = None, mode: str = "device", advice: str = "quick",
+    **kwargs: Any,
 ) -> Path:  # fmt: skip
     """Run `kernel` on these arrays and write a page about it; the file.
 
     The kernel runs as `nki_runtime.simulate` runs it. Where it raises, the page shows what it did
     until there, and the error is raised. It is shown as its toolchain makes it and as written, with
     `mode` "as_written" as written alone. With a `reference`, a function of the same arguments, the
-    page shows how far each result is from its own. Raises OSError where the file cannot be written.
+    page shows how far each result is from its own. `advice` "all" plays every variant of a large
+    kernel, for as long as that takes; "quick" names how many were not played. Raises OSError where
+    the file cannot be written.
     """
-    reporter = Reporter("nki_scope.page", Path(file), mode)
+    most = {"quick": MOST_PLAYED, "all": inf}
+    if advice not in most:
+        raise LaunchError(f"advice: {advice!r} is not a choice", expected=" or ".join(most))
+    reporter = Reporter("nki_scope.page", Path(file), mode, most[advice])
     reporter.watcher.reference = reference
     try:
         with watched_by(reporter.watcher):

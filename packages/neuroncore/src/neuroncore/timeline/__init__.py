@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from neuroncore.lazy_names import lazy_names
+from neuroncore.timeline.compilation.loop_transformations import Expansion, hoisted
 from neuroncore.timeline.compilation.toolchain import TRANSFORMATIONS, Transformation
 from neuroncore.timeline.dependences.order import Gate, Order
 from neuroncore.timeline.estimate import estimate, latency_ns, reject_illegal
@@ -32,6 +33,7 @@ __all__ = [
     "Comparison",
     "Constants",
     "CriticalPathStep",
+    "Expansion",
     "Gate",
     "LaneUse",
     "Order",
@@ -46,6 +48,7 @@ __all__ = [
     "constants_text",
     "estimate",
     "fit_constants",
+    "hoisted",
     "latency_ns",
     "launch_starts",
     "machine",

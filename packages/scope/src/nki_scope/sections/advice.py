@@ -6,7 +6,8 @@ Each entry was measured: the program, or the constants of the model, were change
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -14,13 +15,22 @@ from typing import Any
 from neuroncore.errors import KernelError
 from neuroncore.timeline import Timeline, estimate
 from nki_scope.document import Sources
+from nki_scope.sections.budget import NOT_PLAYED, Budget
 from nki_scope.sections.own_constants import constants_of
-from nki_scope.sections.program_changes import Cause, ChangeOfProgram, rotated
+from nki_scope.sections.program_changes import (
+    Cause,
+    ChangeOfProgram,
+    loaded_once,
+    place_of,
+    rotated,
+    spread,
+)
+from nki_scope.sections.wide_transfers import with_wide_transfers
 
 LEAST_GAIN = 0.01
 """Share of the total below which a line is left out, and a cause comes last."""
-MOST_PLAYED = 50_000
-"""Micro-ops of a kernel beyond which no experiment is made."""
+COPYING = None, spread, loaded_once, with_wide_transfers, rotated
+"""Changes that copy statements, in the order in which they are applied."""
 PARTS = ("cause", "line", "minor")
 """Causes that gain something, alone or after others; single lines; the other causes."""
 
@@ -37,51 +47,79 @@ class _Experiment:
         changes = () if cause.change is None else (cause.change,)
         return _Experiment(self.zeros | {*cause.zeros}, self.changes + changes)
 
-    def total_ns(self, timeline: Timeline) -> float:
-        """The time of the changed program; infinite where it cannot be played."""
+    def total_ns(self, timeline: Timeline, budget: Budget) -> float:
+        """The time of the changed program; infinite where it cannot be or is not played."""
+        if not budget.takes(timeline):
+            return inf
         program, values = timeline.source, constants_of(timeline)
         for name in self.zeros & values.values.keys():
             values = values.but(name, program.target, 0)
         try:
-            # Statements are known by their id: what copies all of them comes last.
-            for change in sorted(self.changes, key=lambda change: change is rotated):
+            # Statements are known by their id: what copies them comes last.
+            for change in sorted(self.changes, key=_copies):
                 program = change(program)
             return estimate(program, mode=timeline.mode, constants=values, verified=True).total_ns
         except KernelError:
             return inf
 
 
-def advice_section(
-    timeline: Timeline, causes: Iterable[Cause], lines: Iterable[Cause], sources: Sources
-) -> list[dict[str, Any]]:
-    """The advice on a kernel as a document; none on a kernel that is too large to play again.
+def _copies(change: ChangeOfProgram) -> int:
+    function = getattr(change, "func", change)
+    return COPYING.index(function) if function in COPYING else 0
 
-    Causes and lines are of the kernel as it is written; experiments are played as `timeline` was.
-    Causes come first, then single lines, the largest gain of each first, then causes without one.
+
+def advice_section(
+    timeline: Timeline, causes: Iterable[Cause], lines: Iterable[Cause], sources: Sources,
+    budget: Budget,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The advice on a kernel as a document, as far as the budget allows.
+
+    Causes come first, then single lines, the largest gain of each first, then causes that gain
+    less than LEAST_GAIN. What toolchains do and gains nothing is left out.
 
     `gainNs` is the gain alone, `nextNs` the gain where the ones before have been followed.
     """
-    if not 0 < timeline.num_ops <= MOST_PLAYED:
-        return []
     total, least = timeline.total_ns, LEAST_GAIN * timeline.total_ns
+    if not timeline.num_ops or not budget.takes(timeline):
+        return []
+    on_path = _path_shares(timeline)
 
     def measured(found: Iterable[Cause]) -> list[tuple[float, Cause]]:
-        gains = [(total - _Experiment().and_without(c).total_ns(timeline), c) for c in found]
-        return sorted((g for g in gains if g[0] != -inf), key=lambda pair: -pair[0])
+        """The longest on the critical path are played first."""
+        ranked = sorted(found, key=lambda c: -sum(on_path[place_of(call)] for call in c.calls))
+        gains = [(total - _without(c).total_ns(timeline, budget), c) for c in ranked]
+        best = {(c.title, c.text): (g, c) for g, c in sorted(gains, key=lambda pair: pair[0])}
+        played = (pair for pair in best.values() if pair[0] != -inf)
+        return sorted(played, key=lambda pair: -pair[0])
 
     section, before, reached = [], _Experiment(), total
     for gain, cause in measured(causes):
         both = before.and_without(cause)
-        step = max(reached - both.total_ns(timeline), 0.0)
+        alone = before == _Experiment()
+        step = gain if alone else reached - both.total_ns(timeline, budget)
+        step = max(step, 0.0)
         if step:
             before, reached = both, reached - step
         part = PARTS[0 if max(gain, step) >= least else 2]
-        section.append(_document(cause, part, gain, step, sources))
+        if max(gain, step) > 0 or not cause.automatic:
+            section.append(_document(cause, part, gain, step, sources))
     section += [
         _document(line, PARTS[1], gain, None, sources)
         for gain, line in measured(lines) if gain >= least
     ]  # fmt: skip
     return sorted(section, key=lambda entry: PARTS.index(entry["part"]))
+
+
+def _without(cause: Cause) -> _Experiment:
+    return _Experiment().and_without(cause)
+
+
+def _path_shares(timeline: Timeline) -> Counter[Hashable]:
+    """Time on the critical path by place (ns)."""
+    found: Counter[Hashable] = Counter()
+    for step in timeline.critical_path():
+        found[place_of(step.bar.call)] += round(step.path_ns)
+    return found
 
 
 def _document(
@@ -94,15 +132,18 @@ def _document(
     }  # fmt: skip
 
 
-def advice_text(section: Sequence[Mapping[str, Any]], total_ns: float) -> str:
-    """The entries that gain something, as text."""
-    found = [entry for entry in section if entry["part"] != PARTS[2]]
+def advice_text(section: Sequence[Mapping[str, Any]], total_ns: float, budget: Budget) -> str:
+    """The entries that gain something alone, as text, and how many variants were not played."""
     lines = [
         f"{entry['gainNs'] / 1e3:8.2f} µs {entry['gainNs'] / total_ns:6.1%}  {entry['title']}"
         f"{_lines_text(entry['lines'])}: {entry['text']}"
-        for entry in found
+        for entry in section
+        if entry["gainNs"] >= LEAST_GAIN * total_ns
     ]
-    return "\n".join(["", "advice: what the model saves without", *lines]) if lines else ""
+    text = ["", "advice: what the model saves without", *lines] if lines else []
+    if budget.left_out:
+        text += ["", f"{budget.left_out} variants: {NOT_PLAYED}"]
+    return "\n".join(text)
 
 
 def _lines_text(lines: Sequence[Sequence[int] | None]) -> str:

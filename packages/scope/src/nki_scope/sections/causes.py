@@ -15,20 +15,26 @@ from nki_dtypes import bfloat16, float32
 from nki_scope.sections.program_changes import (
     PARTITIONS,
     Cause,
+    ChangeOfProgram,
     alternated,
     each,
-    first_time_only,
     left_out,
+    loaded_once,
     on_all_partitions,
     on_engine,
+    place_of,
     rotated,
+    spread,
     with_dtype,
 )
+from nki_scope.sections.wide_transfers import with_wide_transfers
 
 LEAST_BARS = 4
 """Micro-ops that have a cause; with fewer it is not mentioned."""
 SMALL_BYTES = 64 * 1024
 """Transfers of fewer bytes spend most of their time on fixed costs."""
+WIDER_BYTES = SMALL_BYTES // 8, SMALL_BYTES // 4, SMALL_BYTES
+"""Of transfers that tiles of several iterations share."""
 SHORT_RUN_BYTES = 512
 """Descriptors of fewer bytes do not reach the bandwidth of a DMA engine."""
 SHORT_PASS = 64
@@ -47,7 +53,9 @@ class _Cost(NamedTuple):
     text: str
     """What is wrong and the cure, with {count} micro-ops and the {average} HBM bytes of each."""
     experiment: str
-    zeros: tuple[str, ...]
+    zeros: tuple[str, ...] = ()
+    changes: tuple[ChangeOfProgram | None, ...] = (None,)
+    """The best of them counts."""
 
 
 def _is_small(bar: Bar, buffers: Buffers) -> bool:
@@ -90,9 +98,8 @@ COSTS = (
         "Transfers are small", _is_small,
         f"{{count}} DMAs of fewer than {SMALL_BYTES} bytes move {{average}} bytes each on average. "
         "Load or store several tiles with one dma_copy, with long contiguous runs.",
-        "the fixed costs of every transfer and descriptor are 0, the bandwidth is as it was",
-        ("DMA_START", "DMA_STORE_START", "DMA_COMPLETION", "DMA_TO_CONSUMER", "DMA_DESCRIPTOR",
-         "DMA_DESCRIPTOR_MIN", "DMA_GAP", "DMA_STAGGER"),
+        "tiles of several iterations share a transfer, as many as gains most",
+        changes=tuple(partial(with_wide_transfers, least_bytes=n) for n in WIDER_BYTES),
     ),
     _Cost(
         "Transfers are made of short runs", _is_scattered,
@@ -133,7 +140,9 @@ def _costs(timeline: Timeline) -> Iterator[Cause]:
         if len(found) >= LEAST_BARS:
             average = sum(bar.hbm_bytes for bar in found) // len(found)
             text = cost.text.format(count=len(found), average=average)
-            yield Cause(cost.title, text, cost.experiment, _calls(found), cost.zeros)
+            places = _calls(timeline, found)
+            for change in cost.changes:
+                yield Cause(cost.title, text, cost.experiment, places, cost.zeros, change)
 
 
 def _one_queue(timeline: Timeline) -> Iterator[Cause]:
@@ -144,10 +153,10 @@ def _one_queue(timeline: Timeline) -> Iterator[Cause]:
         yield Cause(
             "Few queues issue the transfers",
             f"{len(transfers)} DMAs share {len(counts)} queues, up to {most} on one, each after "
-            "the one before. Issue them from several dma_copy calls, so that more queues share "
-            "them.",
-            "a queue issues its next transfer without waiting", _calls(transfers),
-            ("DMA_QUEUE_FLOOR",),
+            "the one before. Issue them from several dma_copy calls, each with a tile of its own, "
+            "so that more queues share them.",
+            "loops have four iterations in one, each with calls and tiles of its own",
+            _calls(timeline, transfers), change=spread,
         )  # fmt: skip
 
 
@@ -158,7 +167,7 @@ def _evacuation(timeline: Timeline) -> Iterator[Cause]:
     if most < LEAST_BARS or 10 * most < 9 * len(found):
         return
     other = EVACUATORS[0] if lane != EVACUATORS[0].name else EVACUATORS[1]
-    reading = _calls(found)
+    reading = _calls(timeline, found)
     movable = [call for call in reading if _may_run_on(call, other)]
     text = f"{most} of {len(found)} instructions that read PSUM are on {lane}."
     if movable:
@@ -191,7 +200,7 @@ def _psum_readers(program: Program) -> Iterator[Call]:
 
 
 def _transposes(timeline: Timeline) -> Iterator[Cause]:
-    found = [call for call in calls(timeline.program.body) if _transposes_tile(call)]
+    found = [call for call in calls(timeline.source.body) if _transposes_tile(call)]
     if found:
         yield Cause(
             "Transposes take time",
@@ -206,16 +215,16 @@ def _transposes_tile(call: Call) -> bool:
 
 
 def _wide_matmuls(timeline: Timeline) -> Iterator[Cause]:
-    buffers = timeline.program.buffers()
+    buffers = timeline.source.buffers()
     names: set[str] = set()
     found: list[Call] = []
-    for call in calls(timeline.program.body):
+    for call in calls(timeline.source.body):
         tiles = {call.accesses[n].buffer for n in ("stationary", "moving") if n in call.accesses}
         wide = {name for name in tiles if buffers[name].dtype is float32}
         if wide and not _transposes_tile(call):
             found.append(call)
             names |= wide
-    made = {id(s) for s in walk(timeline.program.body)
+    made = {id(s) for s in walk(timeline.source.body)
             if isinstance(s, Allocate) and s.buffer.name in names}  # fmt: skip
     if found:
         yield Cause(
@@ -228,7 +237,7 @@ def _wide_matmuls(timeline: Timeline) -> Iterator[Cause]:
 
 
 def _reloads(timeline: Timeline) -> Iterator[Cause]:
-    body = timeline.program.body
+    body = timeline.source.body
     written = {c.accesses[n].buffer for c in calls(body) for n in c.record.outputs
                if n in c.accesses}  # fmt: skip
     found = {id(call): (call, loop) for call, loops in _with_loops(body, ())
@@ -240,9 +249,8 @@ def _reloads(timeline: Timeline) -> Iterator[Cause]:
             f"A load repeats in every iteration of a loop that its source does not depend on, up "
             f"to {times} times. Load the data once before that loop, into a tile that stays in "
             "SBUF.",
-            "it is executed in the first iteration of that loop only",
-            [call for call, _ in found.values()],
-            change=first_time_only({key: loop.variable for key, (_, loop) in found.items()}),
+            "it is before that loop, if memory has room for its tiles",
+            [call for call, _ in found.values()], change=loaded_once, automatic=True,
         )  # fmt: skip
 
 
@@ -273,25 +281,27 @@ def _few_partitions(timeline: Timeline) -> Iterator[Cause]:
         and max(a.shape[0] for a in bar.call.accesses.values()) <= PARTITIONS // 2
     ]  # fmt: skip
     if len(found) >= LEAST_BARS:
+        few = _calls(timeline, found)
         used = max(a.shape[0] for bar in found for a in bar.call.accesses.values())
         yield Cause(
             "Instructions use few partitions",
             f"{len(found)} instructions work on at most {used} of {PARTITIONS} partitions, so that "
             "each takes as long as on all of them. Lay tiles out with more rows in the partition "
             "dimension and fewer elements in the free ones.",
-            "they work on as many elements on all partitions", _calls(found),
-            change=each(set(map(id, _calls(found))), on_all_partitions),
+            "they work on as many elements on all partitions", few,
+            change=each(set(map(id, few)), on_all_partitions),
         )  # fmt: skip
 
 
 def _single_buffers(timeline: Timeline) -> Iterator[Cause]:
-    if rotated(timeline.program) != timeline.program:
+    if rotated(timeline.source) != timeline.source:
         waiting = [bar for bar in timeline.bars if bar.why == "buffer"]
         yield Cause(
             "Tiles of a loop have one place each",
             "Allocate them in the loop, twice, and use them in turn (double buffering): the loads "
             "of the next iteration then need not wait until this one has used its tiles.",
-            "every other iteration has tiles of its own", _calls(waiting), change=rotated,
+            "every other iteration has tiles of its own", _calls(timeline, waiting),
+            change=rotated, automatic=True,
         )  # fmt: skip
 
 
@@ -310,11 +320,11 @@ def causes_of(timeline: Timeline) -> Iterator[Cause]:
 def lines_of(timeline: Timeline) -> Iterator[Cause]:
     """The lines with the largest shares of the critical path."""
     for where, share in list(timeline.by_line().items())[:SHOWN_LINES]:
-        found = [call for call in calls(timeline.program.body) if _where(call) == where]
+        found = [call for call in calls(timeline.source.body) if _where(call) == where]
         if found:
             yield Cause(
                 f"Much of the critical path is {found[0].instruction}",
-                f"{share:.0%} of the critical path is this line.",
+                f"{share:.0%} of the critical path is line {where.rpartition(':')[2]}.",
                 "its instructions are left out: no change of the line gains more",
                 found, change=each(set(map(id, found)), left_out),
             )  # fmt: skip
@@ -325,8 +335,10 @@ def _most_common(names: Iterable[str]) -> tuple[str, int]:
     return next(iter(Counter(names).most_common(1)), ("", 0))
 
 
-def _calls(bars: Sequence[Bar]) -> list[Call]:
-    return list({id(bar.call): bar.call for bar in bars}.values())
+def _calls(timeline: Timeline, bars: Sequence[Bar]) -> list[Call]:
+    """The calls of the program that the bars come from."""
+    places = {place_of(bar.call) for bar in bars}
+    return [call for call in calls(timeline.source.body) if place_of(call) in places]
 
 
 def _where(call: Call) -> str:

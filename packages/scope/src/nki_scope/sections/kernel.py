@@ -33,12 +33,13 @@ def kernel_section(
     numbers = {id(call): number for number, call in enumerate(calls)}
     path = timeline.critical_path()
     return {
-        "name": timeline.program.name, "target": timeline.target, "mode": timeline.mode,
+        "name": _name(timeline), "target": timeline.target, "mode": timeline.mode,
         "assumed": [[each.name, each.does] for each in timeline.assumed],
         "nki": timeline.program.nki, "perNs": per_ns, "totalNs": timeline.total_ns,
         "launchNs": timeline.launch_ns, "mfu": timeline.mfu, "mbu": timeline.mbu,
         "dmaEfficiency": timeline.dma_efficiency, "hbmBytes": timeline.hbm_bytes,
-        "flops": timeline.flops, "numOps": timeline.num_ops, "bottleneck": timeline.bottleneck,
+        "flops": timeline.flops, "numOps": timeline.num_ops,
+        "bottleneck": timeline.bottleneck,
         "peaks": {"tflops": facts["peak_tflops"], "hbm": facts["hbm_gbps"]},
         "lanes": {n: {"busy": u.busy_ns, "stalls": u.stalls} for n, u in timeline.lanes.items()},
         "calls": [_call(call, sources) for call in calls],
@@ -51,6 +52,11 @@ def kernel_section(
         },
         "loops": list(_loops(timeline, sources)),
     }  # fmt: skip
+
+
+def _name(timeline: Timeline) -> str:
+    name = timeline.program.name
+    return name if timeline.core is None else f"{name}, core {timeline.core}"
 
 
 _COLUMNS: dict[str, Callable[[Bar], int]] = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
 
 from neuroncore.enums import Engine
 from neuroncore.integers.affine import Affine
+from neuroncore.machine.core import NeuronCore
 from neuroncore.program import (
     Access,
     Allocate,
@@ -21,6 +22,7 @@ from neuroncore.program import (
     calls,
     map_accesses,
 )
+from neuroncore.timeline import hoisted
 from nki_dtypes import DType
 
 Body = tuple[Statement, ...]
@@ -40,6 +42,13 @@ class Cause:
     zeros: tuple[str, ...] = ()
     """Constants of the model that become 0."""
     change: ChangeOfProgram | None = None
+    automatic: bool = False
+    """Whether a toolchain may do it: it is not worth naming where it gains nothing."""
+
+
+def place_of(call: Call) -> Hashable:
+    """What a call and the ones that a toolchain makes of it have in common."""
+    return call.origin or (call.instruction, call.name)
 
 
 def _of_body(change: Callable[[Body], Iterator[Statement]]) -> ChangeOfProgram:
@@ -90,24 +99,15 @@ def _spread(access: Access) -> Access:
     return replace(access, shape=(partitions, *free))
 
 
-def first_time_only(chosen: Mapping[int, str]) -> ChangeOfProgram:
-    """Calls are left out after the first iteration of the loop over their variable."""
-    return _of_body(lambda body: _first_time(body, chosen))
+def loaded_once(program: Program) -> Program:
+    """Calls that do the same in every iteration are before their loop, as are their tiles."""
+    own = replace(program, body=_with_own_tiles(program.body))
+    return hoisted(own, NeuronCore(program.target, watchers=()))
 
 
-def _first_time(body: Body, chosen: Mapping[int, str]) -> Iterator[Statement]:
-    for statement in body:
-        if not isinstance(statement, Loop):
-            yield statement
-            continue
-        loop = replace(statement, body=tuple(_first_time(statement.body, chosen)))
-        inside = [id(c) for c in calls(loop.body) if chosen.get(id(c)) == loop.variable]
-        if inside:
-            second = loop.start + loop.step
-            yield replace(loop, stop=second)
-            yield replace(loop, start=second, body=tuple(_each(loop.body, inside, left_out)))
-        else:
-            yield loop
+def spread(program: Program) -> Program:
+    """Loops have four iterations in one, each with calls and tiles of its own."""
+    return rotated(rotated(program))
 
 
 def alternated(chosen: Sequence[Call], change: ChangeOfStatement) -> ChangeOfProgram:
@@ -161,11 +161,15 @@ def rotated(program: Program) -> Program:
 
 def _with_own_tiles(body: Body) -> Body:
     """Allocations move into the loop that alone uses them, where it needs nothing from before."""
+    users: dict[str, list[Statement]] = {}
+    for statement in body:
+        for name in {access.buffer for access in accesses(statement)}:
+            users.setdefault(name, []).append(statement)
     moved: dict[int, list[Statement]] = {}
     for statement in _tiles(body):
-        users = [s for s in body if _accesses(s, statement.buffer)]
-        if len(users) == 1 and _begins_anew(users[0], statement.buffer):
-            moved.setdefault(id(users[0]), []).append(statement)
+        match users.get(statement.buffer.name):
+            case [Loop() as loop] if _begins_anew(loop, statement.buffer):
+                moved.setdefault(id(loop), []).append(statement)
     gone = {id(each) for several in moved.values() for each in several}
     return tuple(
         replace(s, body=_with_own_tiles((*moved.get(id(s), ()), *s.body)))
@@ -186,10 +190,8 @@ def _accesses(statement: Statement, buffer: Buffer) -> bool:
     return any(access.buffer == buffer.name for access in accesses(statement))
 
 
-def _begins_anew(loop: Statement, buffer: Buffer) -> bool:
+def _begins_anew(loop: Loop, buffer: Buffer) -> bool:
     """Whether an iteration writes all of the buffer before it reads any."""
-    if not isinstance(loop, Loop):
-        return False
     first = next(call for call in calls(loop.body) if _accesses(call, buffer))
     named = {n: a for n, a in first.accesses.items() if a.buffer == buffer.name}
     return first.attrs.get("accumulate", False) is False and all(
@@ -202,7 +204,8 @@ def _rotated(body: Body) -> Iterator[Statement]:
     for statement in body:
         if isinstance(statement, Loop):
             inner = replace(statement, body=tuple(_rotated(statement.body)))
-            names = {s.buffer.name: f"{s.buffer.name}.second" for s in _tiles(inner.body)}
+            tiles = [s.buffer.name for s in _tiles(inner.body)]
+            names = {name: f"{name}.{len(tiles) + 1}" for name in tiles}
             yield from _doubled(inner, partial(_renamed, names)) if names else (inner,)
         else:
             yield statement

@@ -15,6 +15,10 @@ from nki_scope.sections.own_constants import constants_of, own_values
 
 MOST_OVERLAPS = 2_000_000
 """Pairs of accesses that share bytes, beyond which a page does not play its kernel."""
+MOST_CALLS = 5_000
+"""In the text of a kernel, beyond which a page does not play it."""
+MOST_CALLS_ELSEWHERE = 1_000
+"""Beyond which it does not play it on other targets."""
 Section = dict[str, Any]
 
 
@@ -28,7 +32,14 @@ class ReplaySections:
         if timeline.repeats:
             self._reason = f"only some of its {timeline.num_ops} micro-ops are in the page"
             return
-        found = replay(timeline.source, timeline.assumed, constants_of(timeline))
+        count = sum(1 for _ in calls(timeline.source.body))
+        if count > MOST_CALLS:
+            self._reason = f"it has {count} calls, more than the {MOST_CALLS} that a page plays"
+            return
+        no_others = "" if count <= MOST_CALLS_ELSEWHERE else (
+            f"it has {count} calls, more than the {MOST_CALLS_ELSEWHERE} of other targets"
+        )  # fmt: skip
+        found = replay(timeline.source, timeline.assumed, constants_of(timeline), no_others)
         overlaps = max(len(table.overlaps) for table in found.tables)
         if overlaps > MOST_OVERLAPS:
             self._reason = (

@@ -90,7 +90,8 @@ class Timeline(ShownAsHtml):
         """From the first instruction to the last completion."""
         self.launch_ns = self.total_ns + values["LAUNCH"]
         """With the fixed start and end of a launch: latency on the device."""
-        self.num_ops = state.num_ops
+        self.num_ops = state.next_bar
+        """The micro-ops that were played, repeats counted: weights that stay are not loaded."""
         self.hbm_bytes, self.flops = state.hbm_bytes, state.flops
         self.repeats = [(a, b, n, self._ns(t)) for a, b, n, t in state.repeats]
 

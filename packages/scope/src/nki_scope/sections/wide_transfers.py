@@ -1,0 +1,177 @@
+"""Loops whose transfers are combined: one DMA moves the tiles of several iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from neuroncore.enums import MemorySpace
+from neuroncore.integers.affine import Affine
+from neuroncore.program import (
+    Access,
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    accesses,
+    map_accesses,
+    walk,
+    whole,
+)
+from neuroncore.timeline import Expansion
+
+MOST_FREE_BYTES = 16 * 1024
+"""Of a partition that the tiles of a combined transfer take."""
+Body = Sequence[Statement]
+
+
+def with_wide_transfers(program: Program, least_bytes: int) -> Program:
+    """Loads and stores of tiles of a loop move several of them, before and after as many
+    iterations; a loop of nothing but one DMA is that DMA of all iterations where they adjoin.
+
+    They move so many bytes each, where the loop has as many iterations.
+    """
+    return replace(program, body=tuple(_body(program.body, program.buffers(), least_bytes)))
+
+
+def _body(body: Body, buffers: Mapping[str, Buffer], least_bytes: int) -> Iterator[Statement]:
+    for statement in body:
+        if not isinstance(statement, Loop):
+            yield statement
+            continue
+        loop = replace(statement, body=tuple(_body(statement.body, buffers, least_bytes)))
+        one = _adjoining(loop)
+        yield from _blocked(loop, buffers, least_bytes) if one is None else (one,)
+
+
+def _step(access: Access, loop: Loop) -> int:
+    """Elements from one iteration to the next."""
+    return dict(access.offset.terms).get(loop.variable, 0) * loop.step
+
+
+def _at(statement: Statement, loop: Loop, value: Affine) -> Statement:
+    """The statement with a value for the variable of the loop."""
+    return map_accesses(
+        statement, lambda a: replace(a, offset=a.offset.substitute({loop.variable: value}))
+    )
+
+
+def _adjoining(loop: Loop) -> Statement | None:
+    """The only DMA of a loop on the rows of all iterations."""
+    match loop.body:
+        case [Call(instruction="dma_copy") as call] if loop.trips > 1:
+            if all(_is_adjoining(access, loop) for access in accesses(call)):
+                rows = map_accesses(
+                    call,
+                    lambda a: replace(a, shape=(a.shape[0] * loop.trips, *a.shape[1:])),
+                )
+                return _at(rows, loop, Affine(loop.start))
+    return None
+
+
+def _is_adjoining(access: Access, loop: Loop) -> bool:
+    rows = access.shape[0] * access.strides[0]
+    return access.indirect is None and _step(access, loop) == rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Transfer:
+    """A DMA between a whole tile of the loop and a part of HBM that each iteration has."""
+
+    call: Call
+    tile: Buffer
+    is_load: bool
+
+    @property
+    def far(self) -> str:
+        """The operand that is in HBM."""
+        return "src" if self.is_load else "dst"
+
+    def wide(self, loop: Loop, expansion: Expansion) -> Call:
+        """The transfer of the tiles of `expansion`."""
+        far = self.call.accesses[self.far]
+        first, *free = far.shape
+        several = replace(
+            far,
+            shape=(first, expansion.places, *free),
+            strides=(far.strides[0], _step(far, loop), *far.strides[1:]),
+        )
+        near = "dst" if self.is_load else "src"
+        operands = {self.far: several, near: whole(expansion.expanded())}
+        return replace(self.call, operands={**self.call.operands, **operands})
+
+
+def _transfers(loop: Loop, buffers: Mapping[str, Buffer]) -> Iterator[_Transfer]:
+    own = {s.buffer.name: s.buffer for s in loop.body if isinstance(s, Allocate)}
+    for call in loop.body:
+        if isinstance(call, Call) and call.instruction == "dma_copy":
+            for near in ("dst", "src"):
+                tile = own.get(call.accesses[near].buffer)
+                if tile and _is_whole_tile(call.accesses[near], tile):
+                    found = _Transfer(call, tile, near == "dst")
+                    if _is_apart(found, loop, buffers):
+                        yield found
+
+
+def _is_whole_tile(access: Access, tile: Buffer) -> bool:
+    return access == whole(tile) and tile.space is MemorySpace.sbuf and tile.address is None
+
+
+def _is_apart(transfer: _Transfer, loop: Loop, buffers: Mapping[str, Buffer]) -> bool:
+    """Whether no other call of the loop accesses what is transferred, or reads it alone."""
+    far = transfer.call.accesses[transfer.far]
+    others = [c for c in walk(loop.body) if isinstance(c, Call) and c is not transfer.call]
+    if transfer.is_load:
+        shared = {c.accesses[n].buffer for c in others for n in c.record.outputs if n in c.accesses}
+    else:
+        shared = {access.buffer for call in others for access in accesses(call)}
+    in_hbm = far.buffer in buffers and not buffers[far.buffer].space.on_chip
+    return in_hbm and far.indirect is None and far.buffer not in shared and _step(far, loop) != 0
+
+
+def _blocked(loop: Loop, buffers: Mapping[str, Buffer], least_bytes: int) -> Iterator[Statement]:
+    """The loop over blocks of iterations, each between its combined transfers."""
+    found = list(_transfers(loop, buffers))
+    tiles = {each.tile.name: each.tile for each in found}
+    inner = Loop(f"{loop.variable}.each", 0, _iterations(loop, tiles.values(), least_bytes), ())
+    expansions = {name: Expansion(tile, (inner,)) for name, tile in tiles.items()}
+    uses = [a for s in loop.body for a in accesses(s) if a.buffer in tiles]
+    if inner.trips < 2 or any(expansions[a.buffer].access(a) is None for a in uses):
+        yield loop
+        return
+    moved = {id(each.call): each.wide(loop, expansions[each.tile.name]) for each in found}
+    index = Affine.variable(loop.variable) + Affine.variable(inner.variable, loop.step)
+
+    def placed(access: Access) -> Access:
+        expansion = expansions.get(access.buffer)
+        return access if expansion is None else expansion.access(access) or access
+
+    inside = [
+        map_accesses(_at(s, loop, index), placed)
+        for s in loop.body
+        if id(s) not in moved and not (isinstance(s, Allocate) and s.buffer.name in tiles)
+    ]
+    block = [
+        *(Allocate(each.expanded()) for each in expansions.values()),
+        *(moved[id(each.call)] for each in found if each.is_load),
+        replace(inner, body=tuple(inside)),
+        *(moved[id(each.call)] for each in found if not each.is_load),
+    ]
+    outer = replace(loop, step=loop.step * inner.trips, body=tuple(block))
+    if outer.trips > 1:
+        yield outer
+    else:
+        yield from (_at(s, loop, Affine(loop.start)) for s in block)
+
+
+def _iterations(loop: Loop, tiles: Iterable[Buffer], least_bytes: int) -> int:
+    """How many iterations share transfers: a divisor of all of them."""
+    sizes = [(prod(tile.shape) * tile.dtype.itemsize, tile.free_bytes) for tile in tiles]
+    if not sizes:
+        return 1
+    enough = max(-(-least_bytes // size) for size, _ in sizes)
+    most = min(enough, *(MOST_FREE_BYTES // free for _, free in sizes))
+    return max((n for n in range(1, most + 1) if loop.trips % n == 0), default=1)
