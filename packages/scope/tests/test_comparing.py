@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 from nki_scope.cli import main
+from nki_scope.document import data_of as packed_of
+from nki_scope.document import unpacked
+from nki_scope.sections import compare_pages
 
 STREAM = """
 import nki, nki.isa as nisa, nki.language as nl
@@ -123,3 +126,13 @@ def test_what_is_neither_a_page_nor_a_store_is_rejected(pages, tmp_path, capsys,
     with pytest.raises(SystemExit, match="2"):
         main(["compare", str(pages[0]), str(tmp_path / "other")])
     assert "other: not a page that --report wrote" in capsys.readouterr().err
+
+
+def test_lines_without_their_text_are_aligned_by_their_instructions(pages):
+    documents = [unpacked(packed_of(pages[0].read_text("utf-8"))) for _ in range(2)]
+    for document, store in zip(documents, ("one.db", "two.db"), strict=True):
+        document["files"] = [{"path": store, "lines": []}]
+
+    for kernel in compare_pages(*documents)["kernels"]:
+        assert all(row["first"] and row["second"] for row in kernel["lines"])
+        assert all(before == after for row in kernel["lines"] for before, after in [row["busy_ns"]])

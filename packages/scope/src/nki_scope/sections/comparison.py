@@ -75,12 +75,14 @@ Line = tuple[str, list[float]]
 
 
 def _lines(document: Document, kernel: Document) -> dict[Key, Line]:
-    """Every line that has an instruction; an instruction without a line goes by its name."""
+    """Every line that has an instruction; one without a text goes by that instruction."""
     sums = _sums(kernel)
     places: dict[tuple[str, int], list[float]] = {}
+    names: dict[tuple[str, int], str] = {}
     for call, of_call in zip(kernel["calls"], sums.T.tolist(), strict=True):
         file, line = call["at"] or (None, 0)
         place = (call["instruction"] if file is None else document["files"][file]["path"], line)
+        names.setdefault(place, call["instruction"])
         known = places.get(place, [0.0] * len(METRICS))
         places[place] = [a + b for a, b in zip(known, of_call, strict=True)]
     texts = {file["path"]: file["lines"] for file in document["files"]}
@@ -90,7 +92,8 @@ def _lines(document: Document, kernel: Document) -> dict[Key, Line]:
         if not values[-1]:
             continue
         lines = texts.get(path, ())
-        text = lines[line - 1].strip() if 0 < line <= len(lines) else path
+        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        text = text or names[path, line]
         where = f"{PurePath(path).name}:{line}" if line else path
         found[text, count[text]] = where, values
         count[text] += 1
