@@ -92,8 +92,7 @@ def _lines(document: Document, kernel: Document) -> dict[Key, Line]:
         if not values[-1]:
             continue
         lines = texts.get(path, ())
-        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-        text = text or names[path, line]
+        text = "".join(lines[max(line - 1, 0) : line]).strip() or names[path, line]
         where = f"{PurePath(path).name}:{line}" if line else path
         found[text, count[text]] = where, values
         count[text] += 1

@@ -121,28 +121,50 @@ def _is_whole_tile(access: Access, tile: Buffer) -> bool:
 
 
 def _is_apart(transfer: _Transfer, loop: Loop, buffers: Mapping[str, Buffer]) -> bool:
-    """Whether no other call of the loop accesses what is transferred, or reads it alone."""
+    """Whether each iteration transfers a part of HBM that no other call of the loop accesses, or
+    that all read alone."""
     far = transfer.call.accesses[transfer.far]
-    others = [c for c in walk(loop.body) if isinstance(c, Call) and c is not transfer.call]
-    if transfer.is_load:
-        shared = {c.accesses[n].buffer for c in others for n in c.record.outputs if n in c.accesses}
-    else:
-        shared = {access.buffer for call in others for access in accesses(call)}
     in_hbm = far.buffer in buffers and not buffers[far.buffer].space.on_chip
-    return in_hbm and far.indirect is None and far.buffer not in shared and _step(far, loop) != 0
+    if not in_hbm or far.indirect is not None or _step(far, loop) == 0:
+        return False
+    others = (c for c in walk(loop.body) if isinstance(c, Call) and c is not transfer.call)
+    return not any(far.buffer in _touched(call, transfer.is_load) for call in others)
+
+
+def _touched(call: Call, writes_alone: bool) -> set[str]:
+    """The buffers that a call accesses, or those that it writes."""
+    outputs = call.record.outputs
+    named = call.accesses.items()
+    return {a.buffer for name, a in named if name in outputs or not writes_alone}
 
 
 def _blocked(loop: Loop, buffers: Mapping[str, Buffer], least_bytes: int) -> Iterator[Statement]:
     """The loop over blocks of iterations, each between its combined transfers."""
     found = list(_transfers(loop, buffers))
     tiles = {each.tile.name: each.tile for each in found}
-    inner = Loop(f"{loop.variable}.each", 0, _iterations(loop, tiles.values(), least_bytes), ())
+    inner = replace(
+        loop, variable=f"{loop.variable}.each", start=0, step=1,
+        stop=_iterations(loop, tiles.values(), least_bytes),
+    )  # fmt: skip
     expansions = {name: Expansion(tile, (inner,)) for name, tile in tiles.items()}
     uses = [a for s in loop.body for a in accesses(s) if a.buffer in tiles]
-    if inner.trips < 2 or any(expansions[a.buffer].access(a) is None for a in uses):
+    if inner.trips < 2 or not all(expansions[a.buffer].access(a) for a in uses):
         yield loop
         return
-    moved = {id(each.call): each.wide(loop, expansions[each.tile.name]) for each in found}
+    block = tuple(_block(loop, inner, found, expansions))
+    outer = replace(loop, step=loop.step * inner.trips, body=block)
+    if outer.trips > 1:
+        yield outer
+    else:
+        yield from (_at(s, loop, Affine(loop.start)) for s in block)
+
+
+def _block(
+    loop: Loop, inner: Loop, found: Sequence[_Transfer], expansions: Mapping[str, Expansion]
+) -> Iterator[Statement]:
+    """Tiles, loads, the iterations, stores."""
+    wide = [(each, each.wide(loop, expansions[each.tile.name])) for each in found]
+    single = {id(each.call) for each in found}
     index = Affine.variable(loop.variable) + Affine.variable(inner.variable, loop.step)
 
     def placed(access: Access) -> Access:
@@ -152,19 +174,12 @@ def _blocked(loop: Loop, buffers: Mapping[str, Buffer], least_bytes: int) -> Ite
     inside = [
         map_accesses(_at(s, loop, index), placed)
         for s in loop.body
-        if id(s) not in moved and not (isinstance(s, Allocate) and s.buffer.name in tiles)
+        if id(s) not in single and not (isinstance(s, Allocate) and s.buffer.name in expansions)
     ]
-    block = [
-        *(Allocate(each.expanded()) for each in expansions.values()),
-        *(moved[id(each.call)] for each in found if each.is_load),
-        replace(inner, body=tuple(inside)),
-        *(moved[id(each.call)] for each in found if not each.is_load),
-    ]
-    outer = replace(loop, step=loop.step * inner.trips, body=tuple(block))
-    if outer.trips > 1:
-        yield outer
-    else:
-        yield from (_at(s, loop, Affine(loop.start)) for s in block)
+    yield from (Allocate(each.expanded()) for each in expansions.values())
+    yield from (call for each, call in wide if each.is_load)
+    yield replace(inner, body=tuple(inside))
+    yield from (call for each, call in wide if not each.is_load)
 
 
 def _iterations(loop: Loop, tiles: Iterable[Buffer], least_bytes: int) -> int:
