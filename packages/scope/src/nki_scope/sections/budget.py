@@ -1,4 +1,4 @@
-"""How often a page plays kernels again: a number of micro-ops, so that every run plays the same."""
+"""A budget of micro-ops for the estimates of a page, so that every run makes the same ones."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _transfers(loop: Loop, buffers: Mapping[str, Buffer]) -> Iterator[_Transfer]
                 tile = own.get(call.accesses[near].buffer)
                 if tile and _is_whole_tile(call.accesses[near], tile):
                     found = _Transfer(call, tile, near == "dst")
-                    if _is_apart(found, loop, buffers):
+                    if _is_disjoint(found, loop, buffers):
                         yield found
 
 
@@ -120,7 +120,7 @@ def _is_whole_tile(access: Access, tile: Buffer) -> bool:
     return access == whole(tile) and tile.space is MemorySpace.sbuf and tile.address is None
 
 
-def _is_apart(transfer: _Transfer, loop: Loop, buffers: Mapping[str, Buffer]) -> bool:
+def _is_disjoint(transfer: _Transfer, loop: Loop, buffers: Mapping[str, Buffer]) -> bool:
     """Whether each iteration transfers a part of HBM that no other call of the loop accesses, or
     that all read alone."""
     far = transfer.call.accesses[transfer.far]
@@ -132,7 +132,7 @@ def _is_apart(transfer: _Transfer, loop: Loop, buffers: Mapping[str, Buffer]) ->
 
 
 def _touched(call: Call, writes_alone: bool) -> set[str]:
-    """The buffers that a call accesses, or those that it writes."""
+    """The buffers that a call accesses, or the ones that it writes."""
     outputs = call.record.outputs
     named = call.accesses.items()
     return {a.buffer for name, a in named if name in outputs or not writes_alone}

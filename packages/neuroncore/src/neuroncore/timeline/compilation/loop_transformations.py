@@ -155,7 +155,8 @@ class _Motion:
             return False
         places = expansion.places
         if places == 1:
-            return True
+            used = {name for a in accesses(call) for name, _ in a.offset.terms}
+            return used.isdisjoint(inner.variable for inner in found.loops)
         grows = expansion.buffer.free_bytes * (places - 1)
         return (outermost or not call.is_dma) and self._can_grow(loop, expansion, grows)
 
