@@ -293,6 +293,45 @@ def test_iterations_whose_number_is_loaded_are_known_one_by_one():
     assert checked_at_sizes(found).confirms
 
 
+def copied(shape, strides, extents, sink, limits=(None, None)):
+    """Whether a load of the first tile and a store of `sink` are confirmed; the last stride that is
+    a parameter has the limits."""
+
+    def build(body, p, m, n, s):
+        s = body.one("assume", I32, {"predicate": bytecode.Bounded(*limits)}, value=s)
+        sizes, steps = [m, n][: shape.count(DYNAMIC)], [s] * strides.count(DYNAMIC)
+        view = body.view(p, shape, strides, extents, sizes, steps)
+        body.copied(view, [body.integer(0)] * len(sink), [body.integer(at) for at in sink])
+
+    return explain_bytecode(function(build, POINTER, *[I32] * 3))[0].splitlines()[-1]
+
+
+CHECKED = "concrete sizes: every order has a token"
+
+
+def test_extents_contain_tiles_that_are_far_from_the_start():
+    dynamic = (DYNAMIC, DYNAMIC)
+    assert CHECKED in copied(dynamic, (DYNAMIC, 1), (128, 128), (40, 0))
+
+
+def test_an_access_that_is_outside_at_all_sizes_needs_no_execution():
+    assert CHECKED in copied((DYNAMIC, 1), (DYNAMIC, 1), (1, 64), (0, 1))
+
+
+def test_a_stride_may_be_between_two_constants():
+    assert CHECKED in copied((8, 4, 8), (64, DYNAMIC, 1), (1, 1, 8), (0, 1, 0), (0, 20))
+
+
+def test_a_flag_is_true_in_some_executions():
+    def build(body, p, flag):
+        view, zero = body.view(p, *WIDE), body.integer(0)
+        trips = body.one("select", I32, condition=flag, if_true=body.integer(4), if_false=zero)
+        body.loop(trips, lambda k: (body.load(view, [k, zero]), [])[1], [])
+
+    text, _ = explain_bytecode(function(build, POINTER, tile("i1")))
+    assert CHECKED in text
+
+
 # -- values that are not calculated ----------------------------------------------------------------
 
 

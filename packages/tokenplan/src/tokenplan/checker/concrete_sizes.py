@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tokenplan.checker.coverage import Coverage, places_of
-from tokenplan.checker.memory import DYNAMIC
+from tokenplan.checker.memory import DYNAMIC, View, natural
 from tokenplan.checker.tile_accesses import names_of
 from tokenplan.checker.tile_arithmetic import CONVERSIONS
 from tokenplan.checker.tile_blocks import Execution, ExecutionError
@@ -18,6 +18,8 @@ from tokenplan.checker.tile_blocks import Execution, ExecutionError
 MOST_STEPS = 20_000
 """Operations of one execution, at most."""
 ARRAY_BYTES = 2**36
+MOST_EXTENT = 2**20
+"""Of a dimension, to contain tiles that are far from its start."""
 _DTYPES = {"bf16": np.uint16, "f8e4m3fn": np.uint8, "f8e5m2": np.uint8, "f8e8m0fnu": np.uint8}
 
 
@@ -96,6 +98,7 @@ def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -
         if lost:
             return Checked(covered.executed, lost)
         covered.add(run.accesses, run.repeated)
+        covered.outside.update(sizes.outside(run))
     return Checked(covered.executed, "", covered.reason, covered.missing())
 
 
@@ -146,6 +149,10 @@ class _Sizes:
         self.scalars = [value for value in function.body.arguments if not _is_pointer(value)]
         self.limits = {value: _of_type(value) for value in self.scalars}
         self.views: list[list[_Dimension]] = []
+        self.accesses: list[tuple[Any, list[_Dimension]]] = []
+        self.reached: dict[Any, int] = {}
+        """By extent, the end of the last tile of executions before."""
+        tensors: dict[Any, list[_Dimension]] = {}
         tiles = dict(_tiles(function))
         for op in function.body.walk():
             if op.name in CONVERSIONS:
@@ -158,7 +165,12 @@ class _Sizes:
                 number = int.from_bytes(op.attributes["value"], "little")
                 self.sources[op.results[0]] = number
             elif op.name == "make_tensor_view":
-                self.views.append(list(self.dimensions(op, tiles)))
+                tensors[op.results[0]] = list(self.dimensions(op, tiles))
+                self.views.append(tensors[op.results[0]])
+            elif op.operands.get("tensor_view"):
+                tensors[op.results[0]] = tensors[op.operands["tensor_view"][0]]
+            elif op.operands.get("index"):
+                self.accesses.append((op, tensors.get(op.operands["view"][0], [])))
 
     def dimensions(self, op: Any, tiles: Mapping[Any, Sequence[int]]) -> Iterator[_Dimension]:
         (view,) = op.results
@@ -182,6 +194,28 @@ class _Sizes:
             self.add_strides(view, found)
         return [found.get(v, self.limits[v].nearest(setting.number)) for v in self.scalars]
 
+    def outside(self, run: Execution) -> Iterator[str]:
+        """Accesses with a constant index outside of a constant extent; notes where others are,
+        which large extents contain from now on."""
+        for op, index, dim, start, extent in self.starts(run):
+            limits, end = self.limits.get(dim.extent), start + dim.tile
+            if limits and end <= min(MOST_EXTENT, limits.high):
+                self.reached[dim.extent] = max(self.reached.get(dim.extent, 0), end)
+            elif start >= extent and {type(dim.extent), type(self.source(index))} == {int}:
+                yield run.names[op.results[-1]]
+
+    def starts(self, run: Execution) -> Iterator[tuple[Any, Any, _Dimension, int, int]]:
+        """By dimension of the last tile of each access: where it starts, and the extent."""
+        for op, dims in self.accesses:
+            view = run.values.get(op.operands["view"][0])
+            if dims and isinstance(view, View) and view.sparse is None:
+                for index, at, step in zip(
+                    op.operands["index"], view.dims, view.steps, strict=True
+                ):
+                    number = run.values.get(index)
+                    if isinstance(number, np.ndarray | np.generic):
+                        yield op, index, dims[at], natural(number) * step, view.tensor.shape[at]
+
     def add_extents(self, view: list[_Dimension], setting: _Setting, found: dict[Any, int]) -> None:
         strides = [dim.stride for dim in view if isinstance(dim.stride, int)]
         large = 1 << max(4, min(16, 24 // max(1, len(view))))
@@ -189,17 +223,20 @@ class _Sizes:
             if dim.extent in self.limits:
                 some = setting.tiles * dim.tile + (setting.tiles > 1)
                 stride = dim.stride if isinstance(dim.stride, int) else 1
-                size = max(dim.tile, _fitting(some or large, stride, strides))
+                some = some or max(large, self.reached.get(dim.extent, 0))
+                size = max(dim.tile, _fitting(some, stride, strides))
                 size = self.limits[dim.extent].nearest(size)
                 found[dim.extent] = max(size, found.get(dim.extent, 0))
 
     def add_strides(self, view: list[_Dimension], found: dict[Any, int]) -> None:
         """Constant strides inside, then the parameters, of the last dimension first; this one is
-        inside of all where that leaves elements disjoint."""
+        inside of all where that leaves elements disjoint, or all are between two constants."""
         constants = sorted((d for d in view if isinstance(d.stride, int)), key=lambda d: d.stride)
         others = [dim for dim in reversed(view) if not isinstance(dim.stride, int)]
-        for inner in (1, 0):
-            strides = self.strides((*others[:inner], *constants, *others[inner:]), found)
+        orders = [(*others[:1], *constants, *others[1:])]
+        orders += [(*constants[:n], *others, *constants[n:]) for n in range(len(constants), 0, -1)]
+        for order in orders:
+            strides = self.strides(order, found)
             if strides is not None:
                 found.update(strides)
                 return
@@ -223,6 +260,8 @@ class _Sizes:
 
 def _of_type(value: Any) -> _Limits:
     bits = value.type["element"].kind[1:]
+    if bits == "1":
+        return _Limits(0, 1)
     limit = 1 << (int(bits) if bits.isdigit() else 32) - 1
     return _Limits(-limit, limit - 1)
 

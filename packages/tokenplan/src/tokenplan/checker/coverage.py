@@ -36,6 +36,8 @@ class Coverage:
     places: Mapping[str, Place]
     """Of the accesses, in program order."""
     aliases: Sequence[tuple[int, int]] = ()
+    outside: set[str] = field(default_factory=set)
+    """Accesses that have no bytes at any size."""
     owners: dict[str, set[int]] = field(default_factory=dict)
     examples: dict[str, TileAccess] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
@@ -62,9 +64,9 @@ class Coverage:
 
     def missing(self) -> str:
         """An access, or two, that no execution contains; the order of two weak loads is none."""
-        absent = next((name for name in self.places if name not in self.owners), "")
-        if absent:
-            return absent
+        for name in self.places:
+            if name not in self.owners and name not in self.outside:
+                return name
         for one, other in self.every_two(self.owners):
             if (one, other) not in self.pairs and self.matters(one, other):
                 both = one if one == other else f"{one} and {other} together"

@@ -327,7 +327,7 @@ class _Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
+class View:
     tensor: _Tensor
     tile: tuple[int, ...]
     steps: tuple[int, ...]
@@ -336,7 +336,7 @@ class _View:
     sparse: int | None = None
 
 
-def grid(run: Any, op: Any, view: _View) -> tuple[np.ndarray, np.ndarray]:
+def grid(run: Any, op: Any, view: View) -> tuple[np.ndarray, np.ndarray]:
     """Addresses of a tile's elements, and which of them are inside the tensor."""
     index, tensor = run.all(op, "index"), view.tensor
     rank, total = len(view.tile), 0
@@ -355,7 +355,7 @@ def grid(run: Any, op: Any, view: _View) -> tuple[np.ndarray, np.ndarray]:
     return np.broadcast_to(tensor.base + total * size, view.tile), inside
 
 
-def runs_of_tile(run: Any, op: Any, view: _View) -> np.ndarray:
+def runs_of_tile(run: Any, op: Any, view: View) -> np.ndarray:
     """The bytes of a tile of a view, without the elements themselves where it is a box."""
     size, tensor = np.dtype(view.tensor.dtype).itemsize, view.tensor
     if view.sparse is not None:
@@ -363,7 +363,7 @@ def runs_of_tile(run: Any, op: Any, view: _View) -> np.ndarray:
         return runs_of_elements(addresses[inside], size)
     first, dims = tensor.base, []
     for at, index in enumerate(run.all(op, "index")):
-        dim, start = view.dims[at], _natural(index) * view.steps[at]
+        dim, start = view.dims[at], natural(index) * view.steps[at]
         low, high = start, min(start + view.tile[at], tensor.shape[dim])
         if low >= high:
             return NO_BYTES
@@ -378,7 +378,7 @@ def _address(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def _natural(number: Any) -> int:
+def natural(number: Any) -> int:
     """An index, extent or stride, which has no sign."""
     found = int(number)
     return found if found >= 0 else found + (1 << 8 * number.itemsize)
@@ -386,7 +386,7 @@ def _natural(number: Any) -> int:
 
 def make_tensor(run: Any, op: Any) -> list[Any]:
     kind = op.results[0].type
-    shapes, strides = (map(_natural, run.all(op, name)) for name in ("shape", "strides"))
+    shapes, strides = (map(natural, run.all(op, name)) for name in ("shape", "strides"))
     shape = tuple(next(shapes) if n == DYNAMIC else n for n in kind["shape"])
     steps = tuple(next(strides) if n == DYNAMIC else n for n in kind["strides"])
     return [_Tensor(int(run.value(op, "base")), shape, steps, run.dtype(kind["element"]))]
@@ -396,6 +396,6 @@ def make_view(run: Any, op: Any) -> list[Any]:
     kind, tensor = op.results[0].type, run.value(op, "tensor_view")
     tile, padding = kind["tile"], kind["padding"]
     if kind.kind == "gather_scatter_view":
-        return [_View(tensor, tile, tile, tuple(range(len(tile))), padding, kind["sparse_dim"])]
+        return [View(tensor, tile, tile, tuple(range(len(tile))), padding, kind["sparse_dim"])]
     steps = kind["traversal"] if kind.kind == "strided_view" else tile
-    return [_View(tensor, tile, steps, kind["dim_map"], padding)]
+    return [View(tensor, tile, steps, kind["dim_map"], padding)]
