@@ -1,5 +1,7 @@
-// The data of a page: a document and columns of 32-bit integers, as nki_scope.columns packs them.
+// The data of a page: a document and columns of integers, as nki_scope.document.columns packs them.
 
+/** Integers; beyond 32 bits as 64-bit floating-point numbers. */
+export type Column = Int32Array | Float64Array;
 export interface Ref { column: number; length: number }
 export type At = [file: number, line: number] | null;
 export interface Call { instruction: string; name: string | null; at: At; operands: Record<string, string>; flops: number }
@@ -7,7 +9,7 @@ export interface Columns<T> { [name: string]: T }
 export interface Buffer { name: string; shape: number[]; dtype: string; bytes: number }
 export interface Memory<T> { bytes: number; unit: number; time: T; held: T; buffers: Buffer[]; lives: Record<"buffer" | "start" | "end" | "address", T> }
 export type BarColumn = "call" | "instance" | "lane" | "kind" | "start" | "busy" | "end" | "cause" | "why" | "bytes";
-export interface Kernel<T = Int32Array> {
+export interface Kernel<T = Column> {
   /** Of a page of two runs: which of them. */
   side?: string;
   name: string; target: string; mode: string; assumed: [string, string][]; nki: string; perNs: number; totalNs: number; launchNs: number;
@@ -24,10 +26,10 @@ export interface Advice { part: "cause" | "line" | "minor"; title: string; text:
 export interface LoopSums { name: string; at: At; flops: number; hbmBytes: number; ns: number }
 export interface WhatIf { kind: string; name: string; to: string; totalNs?: number; reason?: string }
 /** What neuroncore.timeline.replay gives: the candidates of a toolchain by target; the fastest counts. */
-export interface Replay<T = Int32Array> { tables: Table<T>[]; candidates: Record<string, Candidate<T>[] | { reason: string }>; values: Record<string, Record<string, number>> }
-export interface Candidate<T = Int32Array> { table: number; works: { each: Work[]; of: T }; reorders: boolean; copies: Record<string, number>[] }
+export interface Replay<T = Column> { tables: Table<T>[]; candidates: Record<string, Candidate<T>[] | { reason: string }>; values: Record<string, Record<string, number>> }
+export interface Candidate<T = Column> { table: number; works: { each: Work[]; of: T }; reorders: boolean; copies: Record<string, number>[] }
 /** Which instruction accesses which bytes, in program order. */
-export interface Table<T = Int32Array> {
+export interface Table<T = Column> {
   /** Instruction after instruction its site and the regions that it reads, writes, adds to. */
   executed: T;
   made: { before: T; track: T };
@@ -89,6 +91,8 @@ export function parse<T = Document>(data: Uint8Array): T {
 
 const isRef = (value: any): value is Ref => value !== null && typeof value === "object" && "column" in value && "length" in value && Object.keys(value).length === 2;
 
+const isWide = (value: any): value is { low: Int32Array; high: Int32Array } => "low" in value && "high" in value && Object.keys(value).length === 2;
+
 function collect(value: any, refs: Ref[]): void {
   if (value === null || typeof value !== "object") return;
   if (isRef(value)) refs.push(value);
@@ -99,7 +103,7 @@ function fill(value: any, read: (ref: Ref) => Int32Array): any {
   if (value === null || typeof value !== "object") return value;
   if (isRef(value)) return read(value);
   for (const key of Object.keys(value)) value[key] = fill(value[key], read);
-  return value;
+  return isWide(value) ? Float64Array.from(value.high, (high, i) => high * 2 ** 32 + (value.low[i]! >>> 0)) : value;
 }
 
 /** Differences of neighbours, in four planes of bytes. */

@@ -1,6 +1,6 @@
 // SBUF and PSUM over time: every buffer as a rectangle of its life and bytes, what is held and what
 // is free between, the buffers of any moment (the peak first), how long each one lives.
-import type { Kernel, Memory } from "./data.ts";
+import type { Column, Kernel, Memory } from "./data.ts";
 import { Picture, bytes, el, percent, table, theme, time, timeAxis } from "./dom.ts";
 
 const LEFT = 76, TOP = 20, BOTTOM = 20, HEIGHT = 280, HELD_HEIGHT = 130, MOST_RECTS = 20000, MOST_ROWS = 20;
@@ -25,14 +25,14 @@ class Space {
   private readonly details = el("p", { class: "details", "aria-live": "polite" });
   private readonly present = el("div", {});
 
-  constructor(private readonly kernel: Kernel, private readonly name: string, private readonly m: Memory<Int32Array>) {
+  constructor(private readonly kernel: Kernel, private readonly name: string, private readonly m: Memory<Column>) {
     this.whole = Math.max(1, kernel.totalNs * kernel.perNs);
     this.lives = Array.from(m.lives.start.keys());
     this.moments = this.sweep();
     this.extent = this.moments.reduce((most, { held, reach }) => Math.max(most, held, reach), m.unit === 1 ? 1 : m.unit);
     const best = this.moments.reduce((best, { held }, i) => held > this.moments[best]!.held ? i : best, 0);
     this.peak = this.now = this.moments[best]?.at ?? 0;
-    const most = m.held.reduce((a, b) => Math.max(a, b), 0), limit = m.unit === 1 ? m.bytes : m.bytes / m.unit, unit = m.unit === 1 ? "bytes per partition" : "banks";
+    const most = Array.from(m.held).reduce((a, b) => Math.max(a, b), 0), limit = m.unit === 1 ? m.bytes : m.bytes / m.unit, unit = m.unit === 1 ? "bytes per partition" : "banks";
     this.pictures = [
       new Picture(() => HEIGHT, (c, w) => this.drawLives(c, w), `Buffers of ${name} over time, by address: at most ${most} ${unit}. Arrow keys move the moment.`),
       new Picture(() => HELD_HEIGHT, (c, w) => this.drawHeld(c, w), `${name} held over time, and what is free between the buffers`),

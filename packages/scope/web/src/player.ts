@@ -1,6 +1,6 @@
 // Plays a program again, in program order, as neuroncore.timeline does: to the tick.
 // Names, numbers and constants come from `Model`, the table that Python wrote into the page.
-import type { Candidate, Model, Replay, Table, Work } from "./data.ts";
+import type { Column, Candidate, Model, Replay, Table, Work } from "./data.ts";
 import { Gaps, commonRoom } from "./gaps.ts";
 import { Lane, LooseLane } from "./lanes.ts";
 import { type Ready, Regions } from "./regions.ts";
@@ -25,9 +25,9 @@ export interface Played {
   perNs: number; end: number;
   /** Which candidate of the target was the fastest. */
   candidate: Candidate;
-  bars: Record<"site" | "lane" | "kind" | "start" | "busy" | "end" | "cause" | "why" | "call" | "instance" | "bytes", Int32Array>;
+  bars: Record<"site" | "lane" | "kind" | "start" | "busy" | "end" | "cause" | "why" | "call" | "instance" | "bytes", Column>;
   lanes: Record<string, LaneUse>;
-  path: { bar: Int32Array; ticks: Int32Array };
+  path: { bar: Column; ticks: Column };
 }
 
 const [LANE, RESOURCE] = [2, 3], [WEIGHTS, MULTIPLY, PASS, TABLE, TRANSFER] = [0, 1, 2, 3, 4];
@@ -272,7 +272,8 @@ class Player {
   }
 
   private result(): Played {
-    const [site, lane, kind, start, busy, end, cause, why, instance] = this.bars.map((column) => Int32Array.from(column)) as [Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array];
+    type Nine = [Column, Column, Column, Column, Column, Column, Column, Column, Column];
+    const [site, lane, kind, start, busy, end, cause, why, instance] = this.bars.map((c) => Float64Array.from(c)) as Column[] as Nine;
     const bars = { site, lane, kind, start, busy, end, cause, why, instance, call: site.map((n) => this.replay.calls[n]!), bytes: site.map((n) => this.replay.bytes[n]!) };
     return { perNs: this.perNs, end: Math.max(...this.lanes.map((l) => l.end)), candidate: this.candidate, bars, lanes: this.uses(), path: criticalPath(bars) };
   }
@@ -292,7 +293,9 @@ class Player {
 /** Back from the bar that ends last, each time to the bar that was waited for. */
 function criticalPath(bars: Pick<Played["bars"], "start" | "end" | "cause">): Played["path"] {
   const path: [number, number][] = [];
-  let bar = bars.end.reduce((best, end, n) => end > bars.end[best]! ? n : best, 0), until = bars.end[bar] ?? 0;
+  let bar = 0;
+  for (let n = 1; n < bars.end.length; n++) if (bars.end[n]! > bars.end[bar]!) bar = n;
+  let until = bars.end[bar] ?? 0;
   if (!bars.end.length) bar = -1;
   for (; bar >= 0; bar = bars.cause[bar]!) {
     path.push([bar, Math.max(0, until - bars.start[bar]!)]);
@@ -300,7 +303,7 @@ function criticalPath(bars: Pick<Played["bars"], "start" | "end" | "cause">): Pl
   }
   if (path.length) path.at(-1)![1] += Math.max(0, until);
   path.reverse();
-  return { bar: Int32Array.from(path, ([n]) => n), ticks: Int32Array.from(path, ([, ticks]) => ticks) };
+  return { bar: Int32Array.from(path, ([n]) => n), ticks: Float64Array.from(path, ([, ticks]) => ticks) };
 }
 
 /** Buffer → its copies with so many DMA queues, as the toolchain has them and as `change` says. */

@@ -1,5 +1,5 @@
 // The timeline: a row per engine and DMA queue on a canvas; wheel and keys zoom and pan.
-import type { Kernel } from "./data.ts";
+import type { Column, Kernel } from "./data.ts";
 import { Picture, el, laneColor, percent, roundStep, theme, time } from "./dom.ts";
 import { type Row, type Selection, rows } from "./model.ts";
 
@@ -236,7 +236,7 @@ export class TimelineView {
 }
 
 /** How many of the sorted bars start at `tick` or before. */
-export function after(bars: Int32Array, start: Int32Array, tick: number): number {
+export function after(bars: Int32Array, start: Column, tick: number): number {
   let low = 0, high = bars.length;
   while (low < high) { const mid = (low + high) >> 1; if (start[bars[mid]!]! <= tick) low = mid + 1; else high = mid; }
   return low;

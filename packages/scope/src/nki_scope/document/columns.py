@@ -15,19 +15,25 @@ MAGIC = b"nki-scope 2\n"
 
 
 class Columns:
-    """Columns of 32-bit integers beside a document, which refers to them by number.
+    """Columns of integers beside a document, which refers to them by number.
 
     A column is stored as differences of neighbours, lowest bytes first, then the second ones, and
-    so on: sorted and repeated numbers become runs that compress well.
+    so on: sorted and repeated numbers become runs that compress well. Integers beyond 32 bits are
+    two columns: the low 32 bits and the bits above.
     """
 
     def __init__(self) -> None:
         self._blocks: list[bytes] = []
 
-    def add(self, values: Iterable[int]) -> dict[str, int]:
-        """Store a column; the reference to it. Numbers wrap around at 32 bits."""
-        column = np.fromiter(values, np.int64).astype(np.uint32)
-        steps = np.diff(column, prepend=np.uint32(0)).astype("<u4")
+    def add(self, values: Iterable[int]) -> dict[str, Any]:
+        """Store a column; the reference to it."""
+        column = np.fromiter(values, np.int64)
+        if np.array_equal(column, column.astype(np.int32)):
+            return self._add(column)
+        return {"low": self._add(column), "high": self._add(column >> 32)}
+
+    def _add(self, column: np.ndarray) -> dict[str, int]:
+        steps = np.diff(column.astype(np.uint32), prepend=np.uint32(0)).astype("<u4")
         self._blocks.append(steps.view(np.uint8).reshape(-1, 4).T.tobytes())
         return {"column": len(self._blocks) - 1, "length": len(column)}
 
@@ -66,7 +72,7 @@ def _column(block: bytes) -> np.ndarray:
     )
 
 
-REFERENCE = {"column", "length"}
+REFERENCE, WIDE = {"column", "length"}, {"low", "high"}
 
 
 def _references(value: Any) -> Iterator[tuple[int, int]]:
@@ -85,4 +91,7 @@ def _placed(value: Any, columns: Mapping[int, np.ndarray]) -> Any:
         return value
     if value.keys() == REFERENCE:
         return columns[value["column"]]
-    return {name: _placed(inner, columns) for name, inner in value.items()}
+    placed = {name: _placed(inner, columns) for name, inner in value.items()}
+    if value.keys() == WIDE:
+        return (placed["high"].astype(np.int64) << 32) | placed["low"].astype(np.uint32)
+    return placed
