@@ -66,6 +66,35 @@ def test_a_picture_shows_evenly_spaced_elements(page_of, data_of):
     assert np.array_equal(levels, np.rint(x / x.max() * tensors["levels"]))
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cells", [160 * 32 * 32, 3 * 16 * 8], ids=["whole", "reduced"])
+def test_nan_and_inf_of_any_element_are_drawn(page_of, data_of, browser, monkeypatch, cells):
+    monkeypatch.setattr("nki_scope.sections.tensors.CELLS", cells)
+    x = np.random.default_rng(3).standard_normal((128, 100)).astype(np.float32)
+    x[5, 3], x[77, 50], x[127, 99] = np.nan, np.inf, -np.inf
+    file = page_of(SCALE, "scale", x)
+    document, columns = data_of(file)
+    tensors = document["kernels"][0]["tensors"]
+    first = tensors["results"][0]
+    rows, wide = first["rows"], first["columns"]
+    levels = columns[tensors["pictures"]["column"]][: rows * wide].reshape(rows, wide)
+
+    at = {mark: (levels == mark).nonzero() for mark in (255, 254, 253)}
+    assert [len(at[mark][0]) for mark in at] == [1, 1, 1]
+    for mark, (row, column) in zip(at, ((5, 3), (77, 50), (127, 99)), strict=True):
+        assert (abs(at[mark][0][0] / rows - row / 128) <= 1 / rows
+                and abs(at[mark][1][0] / wide - column / 100) <= 1 / wide)  # fmt: skip
+
+    browser.open(file)
+    browser.run(
+        "[...document.querySelectorAll('[role=tab]')].find(t => t.innerText == 'Tensors').click()"
+    )
+    text = browser.run("document.querySelector('[data-view=Tensors]').innerText")
+    assert f"Sampled: {rows} × {wide} cells for 128 × 100 elements" in text
+    assert "−infinity" in text
+    assert "the histogram counts evenly spaced elements" in text
+
+
 PARTLY_WRITTEN = """
 import nki, nki.isa as nisa, nki.language as nl
 

@@ -3,7 +3,11 @@ import type { Kernel, Result } from "./data.ts";
 import { Picture, el, theme } from "./dom.ts";
 import type { Selection } from "./model.ts";
 
-const SIDE = 300, NAN = 255, INF = 254, UNWRITTEN = 252;
+const SIDE = 300;
+/** Marks of cells: what they say, their colors. */
+const MARKS: Record<number, [name: string, color: string]> = {
+  255: ["NaN", "#d1242f"], 254: ["+infinity", "#e040fb"], 253: ["−infinity", "#00897b"], 252: ["never written", "#8c959f"],
+};
 
 export class TensorsView {
   readonly root = el("div");
@@ -28,7 +32,7 @@ export class TensorsView {
     const step = (by: number) => { const s = this.shown, i = s.indexOf(this.at) + by; this.go(s[Math.min(s.length - 1, Math.max(0, i))]!); };
     const left = Object.entries(t.left);
     this.root.append(el("p", { class: "bar" }, el("label", { for: "tensor" }, "Tensor "), choose, el("button", { onclick: () => step(-1) }, "Step back"), el("button", { onclick: () => step(1) }, "Step forward"), this.slider),
-      this.text, this.heat.canvas, this.bars.canvas,
+      this.text, this.heat.canvas, el("p", { class: "soft" }, ...Object.values(MARKS).map(([name, color]) => el("span", { class: "key", style: `--key: ${color}` }, name))), this.bars.canvas,
       left.length ? el("p", { class: "soft" }, `The first ${t.results.length} results are kept. Not kept: ${left.map(([n, c]) => `${n} (${c})`).join(", ")}. nki-run --dump DIR writes what every tensor held at the end.`) : "");
     selection.follow(() => this.follow());
     this.go(0, false);
@@ -45,7 +49,7 @@ export class TensorsView {
     this.slider.value = String(shown.indexOf(at));
     const number = (v: number) => Number(v.toPrecision(6)).toString();
     this.text.replaceChildren(el("p", {}, el("b", {}, r.tensor), ` after instruction ${r.step + 1} (${this.instruction(r.step)}): ${r.dtype} ${r.shape.join(" × ")}. `,
-      `From ${number(r.least)} to ${number(r.greatest)}, mean ${number(r.mean)}. `, el("span", { class: r.nans ? "error" : "" }, `${r.nans} NaN`), `, ${r.infinite} infinite`, r.unwritten ? `, ${r.unwritten} that nothing has written, or made of such.` : "."));
+      `From ${number(r.least)} to ${number(r.greatest)}, mean ${number(r.mean)}. `, el("span", { class: r.nans ? "error" : "" }, `${r.nans} NaN`), `, ${r.infinite} infinite`, r.unwritten ? `, ${r.unwritten} that nothing has written, or computed from such.` : "."), el("p", { class: "soft" }, this.sampled(r)));
     this.heat.request(); this.bars.request();
     if (picks) { const bar = this.kernel.bars.instance.indexOf(r.step); if (bar >= 0 && bar !== this.selection.bar) this.selection.pick(bar); }
   }
@@ -59,17 +63,27 @@ export class TensorsView {
     if (at >= 0 && at !== this.at) { this.name = ""; this.go(at, false); }
   }
 
+  /** What the cells and the histogram leave out of a result. */
+  private sampled(r: Result): string {
+    const size = r.shape.reduce((a, b) => a * b, 1), counted = r.histogram.reduce((a, b) => a + b, 0);
+    const cells = `Sampled: ${r.rows} × ${r.columns} cells for ${r.shape.join(" × ")} elements. A cell has the color of the first element of its block, `
+      + "or that of a NaN, infinite or unwritten element anywhere in the block";
+    const bars = counted < size - r.nans - r.infinite - r.unwritten ? "; the histogram counts evenly spaced elements" : "";
+    return size > r.rows * r.columns ? `${cells}${bars}.` : "";
+  }
+
   private drawHeat(c: CanvasRenderingContext2D): void {
     if (!this.starts.length) return;
     const r = this.results[this.at]!, { pictures, levels } = this.kernel.tensors!, first = this.starts[this.at]!;
     const cell = Math.min(SIDE / r.rows, Math.min(600, this.heat.width - 160) / r.columns, 40);
     for (let y = 0; y < r.rows; y++) for (let x = 0; x < r.columns; x++) {
       const level = pictures[first + y * r.columns + x]!;
-      c.fillStyle = level === NAN ? "#d1242f" : level === INF ? "#000" : level === UNWRITTEN ? "#8c959f" : level > levels ? "#fff" : `hsl(${240 - 190 * (level / levels)} 70% ${25 + 50 * (level / levels)}%)`;
+      const share = level / levels;
+      c.fillStyle = MARKS[level]?.[1] ?? `hsl(${240 - 190 * share} 70% ${25 + 50 * share}%)`;
       c.fillRect(x * cell, y * cell, Math.ceil(cell), Math.ceil(cell));
     }
     c.fillStyle = theme().soft; c.textAlign = "left";
-    ["rows: dimension 0", "blue: least", "yellow: greatest", "red: NaN", "gray: never written"].forEach((line, i) => c.fillText(line, r.columns * cell + 12, 14 + 16 * i));
+    ["rows: dimension 0", "blue: least", "yellow: greatest"].forEach((line, i) => c.fillText(line, r.columns * cell + 12, 14 + 16 * i));
   }
   private drawBars(c: CanvasRenderingContext2D, w: number): void {
     if (!this.starts.length) return;

@@ -30,12 +30,13 @@ COUNTED = 8192
 CELLS = 160 * SIDE * SIDE
 """Cells of all pictures together; with more results each has fewer."""
 NAN, INF, NEGATIVE_INF, UNWRITTEN, LEVELS = 255, 254, 253, 252, 251
-"""How a picture says what is not a finite number; those are levels from least to greatest."""
+"""How a picture says what is not a finite number, worst last; below are levels from least to
+greatest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The result of one instruction: counts over all of it, a picture of evenly spaced elements."""
+    """The result of one instruction: counts over all of it, a picture of evenly spaced blocks."""
 
     step: int
     tensor: str
@@ -146,7 +147,7 @@ class Snapshots:
         reduced = 1
         while sum(s.picture[::reduced, ::reduced].size for s in self._kept) > CELLS and reduced < 8:
             reduced *= 2
-        pictures = [s.picture[::reduced, ::reduced] for s in self._kept]
+        pictures = [_reduced(s.picture, reduced) for s in self._kept]
         levels = [p.ravel() for p in pictures] or [np.zeros(0, int)]
         return {
             "left": dict(left_out),
@@ -216,23 +217,43 @@ def _histogram(finite: np.ndarray, least: float, greatest: float) -> list[int]:
 def _picture(
     values: np.ndarray, unwritten: np.ndarray | None, least: float, greatest: float
 ) -> np.ndarray:
-    chosen = _cells(values).astype(np.float64)
+    """The level of the first element of each block, or the worst mark of any element of it."""
+    table = values.reshape(len(values) if values.ndim > 1 else 1, -1)
+    starts = tuple(_starts(size, min(size, SIDE)) for size in table.shape)
+    chosen = table[np.ix_(*starts)].astype(np.float64)
     width = (greatest - least) or 1.0
-    levels = np.rint((np.nan_to_num(chosen, nan=least) - least) / width * LEVELS)
-    if not np.isfinite(chosen).all():
-        levels[np.isnan(chosen)] = NAN
-        levels[chosen == np.inf] = INF
-        levels[chosen == -np.inf] = NEGATIVE_INF
-    if unwritten is not None:
-        levels[_cells(unwritten)] = UNWRITTEN
+    levels = np.rint((np.where(np.isfinite(chosen), chosen, least) - least) / width * LEVELS)
+    marks = _marks(table, unwritten)
+    if marks is not None:
+        worst = _worst(marks, starts)
+        levels = np.where(worst, worst, levels)
     return levels.astype(int)
 
 
-def _cells(values: np.ndarray) -> np.ndarray:
-    table = values.reshape(len(values) if values.ndim > 1 else 1, -1)
-    return table[np.ix_(*map(_evenly, table.shape))]
+def _marks(table: np.ndarray, unwritten: np.ndarray | None) -> np.ndarray | None:
+    """What is not a finite number, 0 elsewhere; None where all of them are."""
+    if unwritten is None and np.isfinite(table).all():
+        return None
+    kinds = [np.isnan(table), table == np.inf, table == -np.inf]
+    marks = np.select(kinds, [NAN, INF, NEGATIVE_INF], 0)
+    if unwritten is not None:
+        marks[unwritten.reshape(table.shape)] = UNWRITTEN
+    return marks
+
+
+def _reduced(picture: np.ndarray, by: int) -> np.ndarray:
+    """The picture with blocks of by × by cells as one."""
+    starts = tuple(np.arange(0, size, by) for size in picture.shape)
+    worst = _worst(picture, starts)
+    return np.where(worst > LEVELS, worst, picture[::by, ::by])
+
+
+def _worst(marks: np.ndarray, starts: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The greatest mark of each block."""
+    rows, columns = starts
+    return np.maximum.reduceat(np.maximum.reduceat(marks, rows, 0), columns, 1)
 
 
 @cache
-def _evenly(size: int) -> np.ndarray:
-    return np.unique(np.linspace(0, size - 1, min(size, SIDE)).astype(int))
+def _starts(size: int, blocks: int) -> np.ndarray:
+    return np.arange(blocks) * size // max(blocks, 1)
