@@ -147,3 +147,31 @@ def test_a_full_disk_is_named(tmp_path):
 
     assert done.returncode == 2
     assert "nki-run: --report /dev/full: No space left on device" in done.stderr
+
+
+NEST = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def nest(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for row in range(4):
+        for column in range(8):
+            at = column * 64
+            tile = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=tile, src=x[row * 128:(row + 1) * 128, at:at + 64])
+            nisa.dma_copy(dst=out[row * 128:(row + 1) * 128, at:at + 64], src=tile)
+    return out
+"""
+
+
+def test_a_loop_has_the_line_of_its_for_statement(page_of, data_of):
+    document, _ = data_of(page_of(NEST, "nest", np.ones((512, 512), np.float32)))
+    (kernel,) = document["kernels"]
+    lines = NEST.splitlines()
+
+    found = {loop["name"]: lines[loop["at"][1] - 1].strip() for loop in kernel["loops"]}
+    assert found == {
+        "for row in range(4)": "for row in range(4):",
+        "for column in range(8)": "for column in range(8):",
+    }

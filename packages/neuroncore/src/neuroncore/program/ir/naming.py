@@ -136,8 +136,9 @@ def assigned_name(place: Place | None) -> str | None:
     return values[0].name if len(values) == 1 else None
 
 
-def _loop_variables(places: Iterable[Place]) -> Iterator[str]:
-    """Variables of the `for` statements around all of the places of one function, inner first."""
+def _source_loops(places: Iterable[Place]) -> Iterator[tuple[str, Place]]:
+    """Variables and lines of the `for` statements around all of the places of one function, inner
+    first."""
     by_file: dict[str, list[int]] = {}
     for place in places:
         by_file.setdefault(place.file, []).append(place.line)
@@ -148,7 +149,8 @@ def _loop_variables(places: Iterable[Place]) -> Iterator[str]:
             mine = [f for f in around if f.function == function]
             inside = [n for n in lines if any(f.first < n <= f.last for f in mine)]
             common = [f for f in mine if all(f.first < n <= f.last for n in inside)]
-            yield from (f.variable for f in sorted(common, key=lambda f: -f.first))
+            for loop in sorted(common, key=lambda f: -f.first):
+                yield loop.variable, Place(path, loop.first)
 
 
 def named_like_source(program: Program, hints: Mapping[str, str]) -> Program:
@@ -184,8 +186,8 @@ def _rename(
             if names[buffer.name] == buffer.name:
                 return statement
             return replace(statement, buffer=replace(buffer, name=names[buffer.name]))
-        case Loop(_, start, stop, _, step, origin):
-            variable = _variable(statement, loops, taken)
+        case Loop(_, start, stop, _, step):
+            variable, origin = _variable(statement, loops, taken)
             inner = {**loops, statement.variable: variable}
             body = tuple([_rename(s, names, inner, taken) for s in statement.body])
             return Loop(variable, start, stop, body, step, origin)
@@ -204,15 +206,18 @@ def _rename(
     return map_accesses(statement, access)
 
 
-def _variable(loop: Loop, outer: Mapping[str, str], taken: set[str]) -> str:
+def _variable(loop: Loop, outer: Mapping[str, str], taken: set[str]) -> tuple[str, Place | None]:
+    """The variable and the line of a loop, from its source where that has a loop for it."""
     used = {*outer.values(), *taken}
     if loop.variable.isidentifier() and loop.variable not in used:
-        return loop.variable
+        return loop.variable, loop.origin
     places = [s.origin for s in walk(loop.body) if isinstance(s, Call) and s.origin]
-    around = list(_loop_variables(places))
+    around = list(_source_loops(places))
     inner = _perfect_depth(loop)  # so many loops inside will take the innermost variables
-    sourced = (v for v in (*around[inner:], *around[:inner], *_LOOP_NAMES) if v not in used)
-    return next(sourced, None) or unused("i", used)
+    sourced = [(v, at) for v, at in (*around[inner:], *around[:inner]) if v not in used]
+    if sourced:
+        return sourced[0]
+    return next((v for v in _LOOP_NAMES if v not in used), None) or unused("i", used), loop.origin
 
 
 def _perfect_depth(loop: Loop) -> int:
