@@ -56,7 +56,7 @@ def test_an_svg_has_a_bar_for_each_micro_op_in_proportion(browser, copied, data_
 VIEWS = {
     "Source": "nisa.dma_copy(dst=tile, src=x)",
     "Memory": "SBUF at the peak",
-    "Tensors": "red: NaN",
+    "Tensors": "infinity",
     "Roofline": "HBM bandwidth",
     "What if": "the kernel is played again",
     "Advice": "Much of the critical path is dma_copy",
@@ -85,6 +85,21 @@ def test_a_picture_of_an_unknown_view_is_rejected(browser, copied, tmp_path, cap
 def test_a_view_is_named_in_any_case(browser, copied, tmp_path):
     assert main(["png", str(copied), "what IF", "-o", str(tmp_path / "x.png")]) == 0
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("kind", "name"), [("png", "x.jpg"), ("svg", "x.png"), ("png", "x")])
+def test_an_output_of_another_format_is_rejected(tmp_path, capsys, kind, name):
+    with pytest.raises(SystemExit, match="2"):
+        main([kind, "page.html", "Timeline", "-o", str(tmp_path / name)])
+    assert f"{name} does not end in .{kind}" in capsys.readouterr().err
+
+
+def test_a_page_without_a_browser_is_named(copied, monkeypatch, capsys):
+    monkeypatch.setattr("webbrowser.open", lambda address: False)
+
+    with pytest.raises(SystemExit, match="2"):
+        main(["open", str(copied)])
+    assert f"open {copied.as_uri()} in one" in capsys.readouterr().err
 
 
 def test_show_prints_the_times_and_advice_of_a_page(copied, data_of, capsys):

@@ -77,9 +77,14 @@ def _add_page(parser: argparse.ArgumentParser) -> None:
 
 
 def _open(given: argparse.Namespace) -> int:
-    is_open = webbrowser.open(_address(given.file))
+    address = _address(given.file)
+    if not webbrowser.open(address):
+        raise LaunchError(
+            f"{given.file}: no browser was found",
+            hint=f"open {address} in one, or set BROWSER to its command",
+        )
     _print_output(given, "open", None)
-    return 0 if is_open else 1
+    return 0
 
 
 def _print_output(given: argparse.Namespace, command: str, output: Path | None) -> None:
@@ -207,9 +212,20 @@ def _kernel_differences(kernel: Mapping[str, Any]) -> Iterator[str]:
 def _add_view(suffix: str, parser: argparse.ArgumentParser) -> None:
     _add_page(parser)
     parser.add_argument("view", metavar="VIEW", help="the name of a tab, such as Timeline")
-    parser.add_argument("-o", dest="output", type=Path, required=True, metavar=f"FILE.{suffix}")
+    parser.add_argument(
+        "-o", dest="output", type=partial(_named, f".{suffix}"), required=True,
+        metavar=f"FILE.{suffix}",
+    )  # fmt: skip
     parser.add_argument("--width", type=at_least(1), default=1280, help="in pixels (default 1280)")
     parser.add_argument("--height", type=at_least(1), default=HEIGHT, help=f"(default {HEIGHT})")
+
+
+def _named(suffix: str, name: str) -> Path:
+    """The path of an output. Raises ArgumentTypeError for a name of another format."""
+    file = Path(name)
+    if file.suffix.lower() != suffix:
+        raise argparse.ArgumentTypeError(f"{name} does not end in {suffix}, which is written")
+    return file
 
 
 def _png(given: argparse.Namespace) -> int:
