@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +137,92 @@ def test_memory_that_is_free_between_buffers_is_shown_at_each_moment(browser, pa
                for text in seen)  # fmt: skip
     assert browser.run(rows)[-1].count("2048") == 3
     assert "The kernel has no buffer in PSUM." in browser.run(f"{SHOWN}.innerText")
+
+
+def test_memory_and_roofline_show_the_selection(browser, page_of):
+    browser.open(page_of(LOOPED, "looped", np.ones((128, 2048), np.float32)))
+    show(browser, "Roofline")
+    loop = f"{SHOWN}.querySelector('tbody button')"
+    browser.run(f"{loop}.click()")
+    details = f"{SHOWN}.querySelector('.details').textContent"
+
+    marked = f"[...{SHOWN}.querySelectorAll('tr.picked')].map(r => r.innerText.split('\\t')[0])"
+    assert browser.run(marked) == ["for i in range(4)"]
+    assert "inside for i in range(4)" in browser.run(details)
+    show(browser, "Memory")
+    assert "The selected dma_copy starts here." in browser.run(details)
+    show(browser, "Timeline")
+    browser.run("[...document.querySelectorAll('button')].find(b => b.innerText == 'Next').click()")
+    show(browser, "Memory")
+    assert "starts here" in browser.run(details)
+
+
+LOOPED = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def looped(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(4):
+        tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[:, i * 512:(i + 1) * 512])
+        nisa.dma_copy(dst=out[:, i * 512:(i + 1) * 512], src=tile)
+    return out
+"""
+
+
+def test_a_finding_selects_its_line(browser, tmp_path):
+    source = tmp_path / "twice.py"
+    source.write_text(TWICE)
+    page = tmp_path / "page.html"
+    command = [sys.executable, "-m", "nki_runtime", "--check", "all", "--report", str(page)]
+    done = subprocess.run([*command, str(source)], cwd=tmp_path, capture_output=True, text=True)
+    assert page.is_file(), done.stderr
+    browser.open(page)
+    show(browser, "Findings")
+    text = browser.run(f"{SHOWN}.querySelector('.findings button').innerText")
+    browser.run(f"{SHOWN}.querySelector('.findings button').click()")
+
+    assert browser.run(f"{SHOWN}.dataset.view") == "Source"
+    line = browser.run(f"{SHOWN}.querySelector('[aria-pressed=true] .num').innerText")
+    assert text.endswith(f"twice.py:{line}")
+
+
+TWICE = """
+import numpy as np
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def twice(x):
+    tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile[:, 0:256], src=x[:, 0:256])
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+twice(np.ones((128, 512), np.float32))
+"""
+
+
+def test_bars_that_are_drawn_as_one_are_reported(browser, page_of):
+    many = LOOPED.replace("512", "16").replace("range(4)", "range(4096)")
+    many = many.replace(COPIED, CLEARED).replace("out[:, i * 16:(i + 1) * 16]", "out")
+    browser.open(page_of(many, "looped", np.ones((128, 16), np.float32)))
+    level = f"{SHOWN}.innerText.includes('narrower than a pixel are drawn as one')"
+    drawn = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    show(browser, "Timeline")
+    browser.run(f"{drawn}.then(() => 0)")
+    assert browser.run(level)
+
+    zoom = "[...document.querySelectorAll('button')].find(b => b.innerText == 'Zoom in')"
+    for _ in range(10):
+        browser.run(f"{zoom}.click()")
+    browser.run(f"{drawn}.then(() => 0)")
+    assert not browser.run(level)
+
+
+COPIED = "nisa.dma_copy(dst=tile, src=x[:, i * 16:(i + 1) * 16])"
+CLEARED = "nisa.memset(dst=tile, value=1.0, engine=nisa.vector_engine)"
 
 
 TEXTS = """globalThis.drawn = [], original = CanvasRenderingContext2D.prototype.fillText;

@@ -23,7 +23,7 @@ export interface Result { step: number; tensor: string; shape: number[]; dtype: 
 export interface Tensors<T> { left: Record<string, number>; levels: number; pictures: T; results: Result[] }
 export interface Advice { part: "cause" | "line" | "minor"; title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
 /** A loop: its work, and while how much time any of it is played. */
-export interface LoopSums { name: string; at: At; flops: number; hbmBytes: number; ns: number }
+export interface LoopSums { name: string; at: At; flops: number; hbmBytes: number; ns: number; calls: [first: number, last: number] }
 export interface WhatIf { kind: string; name: string; to: string; totalNs?: number; reason?: string }
 /** What neuroncore.timeline.replay gives: the candidates of a toolchain by target; the fastest counts. */
 export interface Replay<T = Column> { tables: Table<T>[]; candidates: Record<string, Candidate<T>[] | { reason: string }>; values: Record<string, Record<string, number>> }

@@ -2,12 +2,15 @@
 // is free between, the buffers of any moment (the peak first), how long each one lives.
 import type { Column, Kernel, Memory } from "./data.ts";
 import { Picture, bytes, el, percent, table, theme, time, timeAxis } from "./dom.ts";
+import type { Selection } from "./model.ts";
 
 const LEFT = 76, TOP = 20, BOTTOM = 20, HEIGHT = 280, HELD_HEIGHT = 130, MOST_RECTS = 20000, MOST_ROWS = 20;
 const COLORS = ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#edc948", "#ff9da7", "#9c755f", "#e15759", "#86bcb6"];
 
-export function memory(kernel: Kernel): HTMLElement {
-  return el("div", {}, ...Object.entries(kernel.memory).map(([name, m]) => new Space(kernel, name.toUpperCase(), m).root));
+export function memory(selection: Selection): HTMLElement {
+  const spaces = Object.entries(selection.now.memory).map(([name, m]) => new Space(selection, name.toUpperCase(), m));
+  selection.follow(() => spaces.forEach((space) => space.follow()));
+  return el("div", {}, ...spaces.map((space) => space.root));
 }
 
 /** What is held from a moment on, in bytes of a partition. */
@@ -21,11 +24,13 @@ class Space {
   private readonly extent: number;
   private readonly peak: number;
   private now: number;
+  private readonly kernel: Kernel;
   private readonly pictures: Picture[];
   private readonly details = el("p", { class: "details", "aria-live": "polite" });
   private readonly present = el("div", {});
 
-  constructor(private readonly kernel: Kernel, private readonly name: string, private readonly m: Memory<Column>) {
+  constructor(private readonly selection: Selection, private readonly name: string, private readonly m: Memory<Column>) {
+    const kernel = this.kernel = selection.now;
     this.whole = Math.max(1, kernel.totalNs * kernel.perNs);
     this.lives = Array.from(m.lives.start.keys());
     this.moments = this.sweep();
@@ -43,7 +48,19 @@ class Space {
       this.lives.length ? "" : "Lives of buffers are left out: not every iteration was played.", this.lives.length > MOST_RECTS ? `The first ${MOST_RECTS} of ${this.lives.length} lives are drawn.` : ""),
       this.lives.length ? this.pictures[0]!.canvas : null, el("p", { class: "soft" }, el("span", { class: "key", style: "--key: #4e79a7" }, "held"), el("span", { class: "key", style: "--key: #e1575999" }, "free between the buffers, below the highest one (fragmentation)")),
       this.pictures[1]!.canvas, this.details, this.present, this.lifetimes());
-    this.show(this.peak);
+    if (selection.bar < 0) this.show(this.peak); else this.follow();
+  }
+
+  /** Shows the moment at which the selected instruction starts. */
+  follow(): void {
+    const { bar } = this.selection;
+    if (bar >= 0) this.show(this.kernel.bars.start[bar]!);
+  }
+  /** The instruction that a buffer's life begins with. */
+  private first(life: number): number {
+    const { start, call } = this.kernel.bars, at = this.m.lives.start[life]!, name = this.m.buffers[this.m.lives.buffer[life]!]!.name;
+    const accesses = (bar: number) => Object.values(this.kernel.calls[call[bar]!]!.operands).some((text) => text.startsWith(`${name} `));
+    return start.findIndex((tick, bar) => tick === at && accesses(bar));
   }
 
   private time(tick: number): string { return time(tick / this.kernel.perNs); }
@@ -110,6 +127,8 @@ class Space {
     const { m } = this, w = this.pictures[0]!.width, tick = Math.min(this.whole - 1, Math.max(0, ((e.offsetX - LEFT) / (w - LEFT - 8)) * this.whole));
     const isLives = e.target === this.pictures[0]!.canvas;
     const hit = isLives ? this.lives.findLast((i) => this.x(m.lives.start[i]!, w) - 1 <= e.offsetX && e.offsetX <= this.x(m.lives.end[i]!, w) + 1 && this.y(m.lives.address[i]! + this.size(i), HEIGHT) <= e.offsetY && e.offsetY <= this.y(m.lives.address[i]!, HEIGHT)) : undefined;
+    const bar = hit === undefined ? -1 : this.first(hit);
+    if (bar >= 0) this.selection.pick(bar);
     this.show(tick, hit);
   }
   private key(e: KeyboardEvent): void {
@@ -125,10 +144,14 @@ class Space {
     this.now = tick;
     const amount = (b: number) => m.unit === 1 ? `${bytes(b)} per partition` : `${b / m.unit} bank${b === m.unit ? "" : "s"}`;
     const free = moment.reach - moment.held;
-    this.details.textContent = `At ${this.time(tick)}: ${amount(moment.held)} held${present.length ? ` by ${present.length} buffer${present.length > 1 ? "s" : ""}, up to byte ${moment.reach}` : ""}; ${free ? `${bytes(free)} between them are free (${percent(free / moment.reach)})` : "nothing between them is free"}.` + (hit === undefined ? "" : ` Selected: ${this.named(hit)}.`);
+    this.details.textContent = `At ${this.time(tick)}: ${amount(moment.held)} held${present.length ? ` by ${present.length} buffer${present.length > 1 ? "s" : ""}, up to byte ${moment.reach}` : ""}; ${free ? `${bytes(free)} between them are free (${percent(free / moment.reach)})` : "nothing between them is free"}.` + (hit === undefined ? "" : ` Selected: ${this.named(hit)}.`) + this.instruction();
     const rows = present.sort((a, b) => this.size(b) - this.size(a)).slice(0, MOST_ROWS).map((i) => { const b = m.buffers[m.lives.buffer[i]!]!; return [b.name, b.shape.join(" × "), b.dtype, b.bytes, m.lives.address[i]!, `${this.time(m.lives.start[i]!)} to ${this.time(m.lives.end[i]!)}`]; });
     this.present.replaceChildren(...(rows.length ? [table(["buffer", "shape", "dtype", "bytes per partition", "from byte", "lives"], rows, `${this.name} at ${this.now === this.peak ? "the peak" : this.time(tick)}${present.length > MOST_ROWS ? `, the largest ${MOST_ROWS} of ${present.length}` : ""}`)] : []));
     this.pictures.forEach((picture) => picture.request());
+  }
+  private instruction(): string {
+    const { bar } = this.selection, { start, call } = this.kernel.bars;
+    return bar >= 0 && start[bar] === this.now ? ` The selected ${this.kernel.calls[call[bar]!]!.instruction} starts here.` : "";
   }
   private named(life: number): string {
     const { m } = this, b = m.buffers[m.lives.buffer[life]!]!;

@@ -50,6 +50,12 @@ export function byLine(kernel: Kernel): Map<string, Line> {
   return found;
 }
 
+/** The first bar of a line; -1 where the kernel has none. */
+export function firstOfLine(kernel: Kernel, at: readonly number[]): number {
+  const calls = new Set(kernel.calls.flatMap((call, n) => call.at?.join(":") === at.join(":") ? [n] : []));
+  return kernel.bars.call.findIndex((call) => calls.has(call));
+}
+
 /** One selection for all views: a kernel, and a bar or a line of it. */
 export class Selection extends EventTarget {
   kernel = 0; bar = -1; key = "";

@@ -22,15 +22,15 @@ const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
   ["Compare", (s) => compare(s.document.comparison!), (d) => d.comparison !== undefined],
   ["Timeline", (s) => new TimelineView(s.now, s).root, (d) => d.kernels.length > 0],
   ["Source", (s) => new SourceView(s.now, s).root, (d) => d.kernels.length > 0],
-  ["Memory", (s) => memory(s.now), (d) => d.kernels.length > 0],
+  ["Memory", (s) => memory(s), (d) => d.kernels.length > 0],
   ["Tensors", (s) => new TensorsView(s.now, s).root, (d) => d.kernels.some((k) => k.tensors !== null)],
-  ["Roofline", (s) => roofline(s.now), (d) => d.kernels.length > 0],
+  ["Roofline", (s) => roofline(s), (d) => d.kernels.length > 0],
   ["What if", (s) => whatIf(s), (d) => d.kernels.length > 0],
   ["Advice", (s) => advice(s, open), (d) => d.kernels.length > 0],
   ["Tokens", (s) => tokens(s), (d) => d.orders.length > 0],
   ["Schedule", (s) => schedule(s.document), (d) => d.schedules.length > 0],
   ["Migration", (s) => migration(s.document), (d) => d.migrations.length > 0],
-  ["Findings", (s) => findings(s.document), () => true],
+  ["Findings", (s) => findings(s, open), () => true],
 ];
 
 /** What the address asks for: `#NAME` shows a view, `#NAME.svg` is its SVG text. */

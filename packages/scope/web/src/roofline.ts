@@ -1,10 +1,12 @@
 // The roofline of the kernel, and what bounds its time one by one.
-import type { Kernel } from "./data.ts";
-import { Picture, el, laneColor, percent, table, theme, time } from "./dom.ts";
+import { Picture, bytes, el, laneColor, percent, table, theme, time } from "./dom.ts";
+
+import { type Selection, byLine } from "./model.ts";
 
 const HEIGHT = 280, LEFT = 60, BOTTOM = 34;
 
-export function roofline(kernel: Kernel): HTMLElement {
+export function roofline(selection: Selection): HTMLElement {
+  const kernel = selection.now;
   const { tflops, hbm } = kernel.peaks, ns = kernel.totalNs || 1;
   const intensity = kernel.hbmBytes ? kernel.flops / kernel.hbmBytes : 0, reached = kernel.flops / ns / 1e3, ridge = (tflops * 1e3) / hbm;
   const points = [{ name: kernel.name, flops: kernel.flops, hbmBytes: kernel.hbmBytes, ns }, ...kernel.loops].filter((p) => p.flops && p.hbmBytes && p.ns).map((p) => ({ name: p.name, x: p.flops / p.hbmBytes, y: p.flops / p.ns / 1e3 }));
@@ -38,5 +40,29 @@ export function roofline(kernel: Kernel): HTMLElement {
   const bar = (share: number, name: string) => el("span", { class: "meter", style: `--share:${Math.min(100, 100 * share)}%;--fill:${laneColor(kernel.laneNames, kernel.laneNames.indexOf(name.split(" ")[0]!))}` }, percent(share));
   return el("div", {}, el("p", {}, kernel.flops ? `${reached.toFixed(2)} TFLOP/s of matmuls at ${intensity.toFixed(1)} FLOP per HBM byte; the roof there is ${roof.toFixed(1)} TFLOP/s. ` : "The kernel has no matmul. ", "No bound alone exceeds the total: the difference is waiting."),
     picture.canvas, table(["bound", "time", "share of the total", ""], bounds.sort((a, b) => a[1] - b[1]).map(([n, t, why]) => [n, time(t), bar(t / ns, n), why]), "Bound by bound"),
-    kernel.loops.length ? table(["loop", "line", "time", "TFLOP/s", "MFU", "FLOP per HBM byte", "MBU"], kernel.loops.map((l) => [el("code", {}, l.name), l.at ? String(l.at[1]) : "", time(l.ns), (l.flops / (l.ns || 1) / 1e3).toFixed(2), percent(l.flops / (l.ns || 1) / 1e3 / tflops), l.hbmBytes ? (l.flops / l.hbmBytes).toFixed(1) : "no HBM byte", percent(l.hbmBytes / (l.ns || 1) / hbm)]), "Loop by loop, while any of its instructions is played") : null);
+    kernel.loops.length ? loops(selection) : null);
+}
+
+/** The loops; those around the selected line are marked, and each selects its first instruction. */
+function loops(selection: Selection): HTMLElement {
+  const kernel = selection.now, { tflops, hbm } = kernel.peaks, { call } = kernel.bars, lines = byLine(kernel);
+  const rows = kernel.loops.map(({ name, at, flops, hbmBytes, ns: loopNs, calls: [first, last] }) => {
+    const ns = loopNs || 1, pick = () => selection.pick(call.findIndex((n) => first <= n && n <= last));
+    return [el("button", { onclick: pick }, el("code", {}, name)), at ? String(at[1]) : "", time(loopNs), (flops / ns / 1e3).toFixed(2),
+      percent(flops / ns / 1e3 / tflops), hbmBytes ? (flops / hbmBytes).toFixed(1) : "no HBM byte", percent(hbmBytes / ns / hbm)];
+  });
+  const head = ["loop", "line", "time", "TFLOP/s", "MFU", "FLOP per HBM byte", "MBU"];
+  const found = table(head, rows, "Loop by loop, while any of its instructions is played");
+  const text = el("p", { class: "details", "aria-live": "polite" }), elements = [...found.querySelectorAll("tbody tr")];
+  const changed = () => {
+    const line = lines.get(selection.key), used = line ? [...new Set(line.bars.map((bar) => call[bar]!))] : [];
+    const around = kernel.loops.map(({ calls: [first, last] }) => used.some((n) => first <= n && n <= last));
+    elements.forEach((row, n) => row.classList.toggle("picked", around[n]!));
+    const names = kernel.loops.filter((_, n) => around[n]).map(({ name }) => name), where = kernel.calls[used[0] ?? -1]?.at?.[1];
+    text.textContent = !line ? "Select a line in another view to mark its loops." :
+      `Selected: ${where === undefined ? selection.key : `line ${where}`}, busy ${time(line.busy / kernel.perNs)}, ${bytes(line.bytes)} of HBM; ${names.length ? `inside ${names.join(", ")}` : "in no loop"}.`;
+  };
+  selection.follow(changed);
+  changed();
+  return el("div", {}, text, found);
 }

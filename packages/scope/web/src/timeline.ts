@@ -16,6 +16,9 @@ export class TimelineView {
   private readonly picture: Picture;
   private readonly details = el("div", { class: "details", "aria-live": "polite" });
   private readonly uses = el("div", {});
+  private readonly level = el("p", { class: "soft", "aria-live": "off" });
+  /** Bars that the last drawing passed over. */
+  private merged = 0;
   private drag: { x: number; y: number; from: number; until: number; moved: boolean; wait: boolean } | null = null;
 
   /** With `cut`, the wait of the selected bar has a handle; dragged away, it calls `cut`. */
@@ -39,7 +42,7 @@ export class TimelineView {
       button("Selected", () => this.seeBar()), button("Previous", () => this.step(-1)), button("Next", () => this.step(1)), button("Waited for", () => this.cause())),
       canvas, el("p", { class: "soft", id: keys }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: what it waited for; 0: whole. Outlined bars are on the critical path."), this.legend(),
       kernel.repeats.length ? el("p", { class: "soft" }, `The kernel has ${kernel.numOps} micro-ops; ${kernel.bars.lane.length} are drawn. Not drawn are iterations that repeat earlier ones: ${kernel.repeats.slice(0, 3).map(([a, b, n, ns]) => `${n} times ${b! - a!} micro-ops, ${time(ns!)} apart`).join("; ")}${kernel.repeats.length > 3 ? "; …" : ""}.`) : "",
-      this.details, this.uses);
+      this.level, this.details, this.uses);
     this.uses.replaceChildren(this.stalls());
     selection.follow(() => this.changed());
     this.changed();
@@ -200,11 +203,14 @@ export class TimelineView {
     }
     c.textAlign = "right";
     this.rows.forEach((row, n) => { c.fillStyle = t.ink; c.fillText(row.label, LABELS - 8, HEAD + n * (ROW + GAP) + 13); });
+    this.merged = 0;
     c.save();
     c.beginPath(); c.rect(LABELS, 0, width - LABELS, bottom + 6); c.clip();
     this.rows.forEach((row, n) => this.drawRow(c, row, HEAD + n * (ROW + GAP), x, scale, t));
     this.drawWait(c, t);
     c.restore();
+    const text = this.merged ? "Level of detail: micro-ops narrower than a pixel are drawn as one at this zoom; zoom in to see each." : "";
+    if (this.level.textContent !== text) this.level.textContent = text;
   }
   private drawRow(c: CanvasRenderingContext2D, row: Row, y: number, x: (tick: number) => number, scale: number, t: ReturnType<typeof theme>): void {
     const { start, busy, call, why } = this.kernel.bars, color = laneColor(this.kernel.laneNames, row.lane), selected = this.selection;
@@ -216,7 +222,7 @@ export class TimelineView {
       if (start[bar]! > this.until) break;
       const left = x(start[bar]!), wide = busy[bar]! * scale, picked = keys[call[bar]!]!;
       // Bars that would fall on a pixel that is drawn already are passed over.
-      if (wide < 1 && Math.floor(left) === pixel && !picked && bar !== selected.bar) { n = this.skip(row, n, pixel, x) - 1; continue; }
+      if (wide < 1 && Math.floor(left) === pixel && !picked && bar !== selected.bar) { this.merged++; n = this.skip(row, n, pixel, x) - 1; continue; }
       pixel = wide < 1 ? Math.floor(left) : -1;
       const before = n ? row.bars[n - 1]! : -1, free = before < 0 ? left : x(start[before]! + busy[before]!);
       if (left - free > 1) { c.fillStyle = CAUSES[this.kernel.causes[why[bar]!]!]!; c.fillRect(free, y + ROW - STALL, left - free, STALL); }

@@ -50,7 +50,7 @@ def kernel_section(
             "bar": columns.add(map(attrgetter("bar.number"), path)),
             "ticks": columns.add([round(step.path_ns * per_ns) for step in path]),
         },
-        "loops": list(_loops(timeline, sources)),
+        "loops": list(_loops(timeline, numbers, sources)),
     }  # fmt: skip
 
 
@@ -109,7 +109,9 @@ def _flops(call: Call) -> int:
     return 2 * stationary.size * moving.size // (moving.shape[0] or 1)
 
 
-def _loops(timeline: Timeline, sources: Sources) -> Iterator[dict[str, Any]]:
+def _loops(
+    timeline: Timeline, numbers: Mapping[int, int], sources: Sources
+) -> Iterator[dict[str, Any]]:
     """The loops with their matmuls and HBM bytes, and while how much time any of it is played.
 
     None where not every iteration was played.
@@ -129,7 +131,14 @@ def _loops(timeline: Timeline, sources: Sources) -> Iterator[dict[str, Any]]:
                 "at": sources.at(loop.origin),
                 "flops": sum(_flops(call) * trips[id(call)] for call in inside),
                 "hbmBytes": sum(bar.hbm_bytes for bar in own), "ns": _covered_ns(own),
+                "calls": _first_and_last(inside, numbers),
             }  # fmt: skip
+
+
+def _first_and_last(calls: Sequence[Call], numbers: Mapping[int, int]) -> list[int]:
+    """The least and the greatest number of the calls; -1 without any."""
+    found = [numbers[id(call)] for call in calls]
+    return [min(found, default=-1), max(found, default=-1)]
 
 
 def _covered_ns(bars: Sequence[Bar]) -> float:
