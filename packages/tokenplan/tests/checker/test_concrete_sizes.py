@@ -418,3 +418,21 @@ def test_integers_without_a_sign_are_extended_so():
 
     (found,) = bytecode.read(function(build, POINTER)).functions
     assert "share byte" in checked_at_sizes(found).lost
+
+
+def test_a_loop_without_a_sign_has_iterations_beyond_those_with_one():
+    """Of 200 iterations in 8 bits, each stores one element."""
+
+    def build(body, p):
+        kind, value = tile("i8"), body.constant(tile("f32", 1), 0.0)
+        view = body.view(p, (1024,), (1,), (1,))
+        low, high, step = (body.constant(kind, number) for number in (0, -56, 1))
+        with body.block((kind,)) as region:
+            body.store(view, [region.arguments[0]], value)
+            body.add("continue", (), values=[])
+        body.add("for", (), {"unsigned": True}, (region.block,), lower=low, upper=high, step=step,
+                 inits=[])  # fmt: skip
+        body.store(view, [body.integer(199)], value)
+
+    (found,) = bytecode.read(function(build, POINTER)).functions
+    assert "store and store.2 share byte 796" in checked_at_sizes(found).lost

@@ -325,7 +325,7 @@ def _for(run: Execution, op: Any) -> list[Any]:
     iterations = _iterations(run, op)
     run.repeated.update({id(op)} if len(iterations) > 1 else ())
     for at in iterations:
-        run.values[variable] = at if at is _UNKNOWN else np.asarray(at, kind)
+        run.values[variable] = at if at is _UNKNOWN else np.asarray(at).astype(kind)
         run.values.update(zip(inside, carried, strict=True))
         carried = run._block(body)
     return carried

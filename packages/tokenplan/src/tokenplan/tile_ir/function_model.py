@@ -24,6 +24,7 @@ from tokenplan.tile_ir.sizes import Dimension, Elements, Size, are_possible, par
 from tokenplan.tile_ir.token_tracing import ACCESSES, traced
 
 _GRID = ("block_x", "block_y", "block_z")
+_OVERLAPPING = "no sizes keep its elements disjoint together with what is assumed already"
 _LEAVES = ("continue", "break", "return")
 
 
@@ -98,6 +99,8 @@ class _Reader:
     elements: dict[str, _Box | None] = field(default_factory=dict)
     accessed: dict[str, set[object]] = field(default_factory=dict)
     """By parameter, the tensors whose elements are accessed."""
+    opaque: dict[str, str] = field(default_factory=dict)
+    """By parameter, why its elements may share bytes."""
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     may_be_empty: set[str] = field(default_factory=set)
     assumptions: set[str] = field(default_factory=set)
@@ -241,13 +244,17 @@ class _Reader:
         return is_known is not False
 
     def assume_together(self) -> None:
-        """Lists that elements are disjoint; where not all can be, an access is to all bytes."""
-        is_possible = are_possible([*dict.fromkeys(found for _, found in self.assumed)], self.most)
-        for owner, _ in self.assumed:
-            if is_possible:
+        """Lists the parameters whose elements are disjoint, as many as can be together; an access
+        to another is to all of its bytes."""
+        kept: dict[Elements, None] = {}
+        for owner in dict.fromkeys(owner for owner, _ in self.assumed):
+            more = kept | dict.fromkeys(found for name, found in self.assumed if name == owner)
+            if are_possible([*more], self.most):
+                kept = more
                 self.assumptions.add(f"different elements of {owner} are different bytes")
             else:
                 self.accessed[owner].add(None)
+                self.opaque[owner] = _OVERLAPPING
 
     # -- bytes ------------------------------------------------------------------------------------
 
@@ -274,7 +281,7 @@ class _Reader:
     def bytes_of(self, access: Access, found: _Box | None) -> Access:
         shape = self.shapes.get(access.buffer)
         if found is None or shape is None or len(self.accessed[access.buffer]) > 1:
-            why = "its addresses are known on the device alone"
+            why = self.opaque.get(access.buffer, "its addresses are known on the device alone")
             size = 1 if shape is None else Layout.of(shape).size
             return replace(access, width=size, opaque=why)
         strides = tuple(f[0][1] if f else 1 for f in Layout.of(shape).dims)
