@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import codecs
 import io
+from contextlib import suppress
 from pathlib import Path
 
 from neuroncore.errors import OptionError
@@ -40,7 +41,7 @@ def check_source(file: Path) -> None:
     except UnreadableSourceError as wrong:
         raise SourceError(str(wrong), Region(str(file), wrong.line)) from None
     except SyntaxError as wrong:
-        line, column = wrong.lineno or 1, wrong.offset or 1
+        line, column = max(1, wrong.lineno or 1), max(1, wrong.offset or 1)
         place = Region(str(file), line, column, line, max(column + 1, wrong.end_offset or 0))
         what = "an integer of too many digits" if "int_max_str_digits" in wrong.msg else wrong.msg
         raise SourceError(f"not Python: {what}", place, *place.excerpt()) from None
@@ -62,6 +63,7 @@ def decode_python(raw: bytes) -> tuple[str, str]:
         )
     body = raw.removeprefix(codecs.BOM_UTF8)
     encoding = _declared_encoding(body)
+    _check_encoding(encoding, is_marked=len(body) < len(raw))
     try:
         return body.decode(encoding), encoding
     except UnicodeDecodeError as error:
@@ -71,6 +73,24 @@ def decode_python(raw: bytes) -> tuple[str, str]:
             "save the file as UTF-8 or declare its encoding in the first line (PEP 263)",
             line,
         ) from None
+    except UnicodeError:
+        raise _not_of_text(encoding) from None
+
+
+def _check_encoding(encoding: str, is_marked: bool) -> None:
+    """Raise UnreadableSourceError for one in which Python reads no source."""
+    if is_marked and encoding != "utf-8":
+        raise UnreadableSourceError(f"{encoding} is declared after a byte order mark of UTF-8")
+    with suppress(LookupError, UnicodeError):  # of codecs of bytes, and of `undefined`
+        if b"#".decode(encoding) == "#":
+            return
+    raise _not_of_text(encoding)
+
+
+def _not_of_text(encoding: str) -> UnreadableSourceError:
+    return UnreadableSourceError(
+        f"{encoding} is not an encoding of text; save the file as UTF-8 (PEP 263)"
+    )
 
 
 def _declared_encoding(body: bytes) -> str:
