@@ -349,3 +349,38 @@ def test_the_command_is_installed_beside_python():
 
     (command,) = entry_points(group="console_scripts", name="nki-run")
     assert command.load() is sys.modules["nki_runtime.cli"].main
+
+
+STREAMS = {
+    "closed": "print('hi'); sys.stdout.close()",
+    "none": "print('hi'); sys.stdout = None",
+    "detached": "print('hi'); sys.stdout.detach()",
+    "without a flush": "print('hi'); sys.stdout = type('W', (), {'write': len})()",
+    "of a failing flush": "class W:\n    def flush(self): 1 / 0\nprint('hi'); sys.stdout = W()",
+    "the first one": "print('a'); sys.__stdout__.write('b\\n'); print('c')",
+}
+
+
+@pytest.mark.parametrize("text", STREAMS.values(), ids=STREAMS)
+def test_a_program_may_do_with_stdout_what_it_likes(nki_run, program, tmp_path, text):
+    name = program(f"import sys\n{text}")
+    plain = subprocess.run([sys.executable, name], cwd=tmp_path, capture_output=True, text=True)
+
+    done = nki_run(name)
+
+    assert done.stdout == plain.stdout
+    assert done.returncode in (0, plain.returncode)
+    assert "nki_runtime" not in done.stderr
+    assert "neuroncore" not in done.stderr
+
+
+def test_an_error_after_a_change_of_the_working_folder_is_the_programs(nki_run, program):
+    """The source that ran is not read again, so that its warnings are shown once."""
+    name = program("import os\nx = os.chdir('/')\nif x is 5: pass\nraise ValueError('mine')\n")
+
+    done = nki_run(name)
+
+    assert done.returncode == 1
+    assert done.stderr.endswith("ValueError: mine\n")
+    assert "nki_runtime" not in done.stderr
+    assert done.stderr.count("SyntaxWarning") == 1

@@ -52,12 +52,14 @@ def is_of_stdout(error: BaseException) -> bool:
 @contextmanager
 def _streams(program: str) -> Iterator[None]:
     _open_missing()
-    sys.stdout, sys.stderr = _with(sys.stdout, _Output), _with(sys.stderr, _Errors)
+    ours = sys.stdout = sys.__stdout__ = _with(sys.stdout, _Output)
+    sys.stderr = sys.__stderr__ = _with(sys.stderr, _Errors)
     try:
         try:
             yield
         finally:
-            sys.stdout.flush()
+            for stream in {id(each): each for each in (ours, sys.stdout)}.values():
+                _flush(stream)
     except OSError as error:
         if not is_of_stdout(error):
             raise
@@ -66,6 +68,15 @@ def _streams(program: str) -> Iterator[None]:
             raise SystemExit(CLOSED_PIPE) from None
         sys.stderr.write(f"{program}: stdout: {error.strerror}\n")
         raise SystemExit(UNWRITABLE) from None
+
+
+def _flush(stream: Any) -> None:
+    """Flush a stream, which a program may have closed, detached or replaced by any object."""
+    try:
+        stream.flush()
+    except Exception as error:
+        if is_of_stdout(error):
+            raise
 
 
 def _open_missing() -> None:

@@ -45,12 +45,17 @@ def place_of_user(error: BaseException) -> Region | None:
     if isinstance(error, SyntaxError) and error.filename is not None:
         line, column = error.lineno or 1, error.offset or 1
         return Region(error.filename, line, column, line, column + 1)
-    frames = [*traceback.walk_tb(error.__traceback__)]
-    own = ((f, line) for f, line in reversed(frames) if not (_is_ours(f) or _is_of_library(f)))
-    found = next(own, None)
-    if found is None:
+    frames = user_frames(error)
+    if not frames:
         return None
-    return Region(found[0].f_code.co_filename, found[1], 1, found[1] + 1, 1)
+    frame, line = frames[-1]
+    return Region(frame.f_code.co_filename, line, 1, line + 1, 1)
+
+
+def user_frames(error: BaseException) -> list[tuple[FrameType, int]]:
+    """The frames of the user's files that the error passed, each with its line."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return [(f, line) for f, line in frames if not (_is_ours(f) or _is_of_library(f))]
 
 
 def render(error: KernelError, trace: TracebackType | None) -> str:

@@ -13,7 +13,7 @@ from neuroncore.commands.files import OutputError, naming_output
 from neuroncore.commands.interruption import INTERRUPTED
 from neuroncore.commands.reporting import finish_report, make_reporter
 from neuroncore.commands.streams import command_line, is_of_stdout
-from neuroncore.commands.tracebacks import render_usage, report
+from neuroncore.commands.tracebacks import render_usage, report, user_frames
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.machine.observe import watch_everywhere, watched_by
 from neuroncore.notes import print_hints, print_notes
@@ -197,13 +197,18 @@ def _run(
     except Exception as error:
         if is_of_stdout(error):
             raise
-        source = program.source()
-        is_text = source is not None and source.suffix not in (".zip", ".pyz")
-        if isinstance(error, UNPARSABLE) and source is not None and is_text:
-            check_source(source)
+        if isinstance(error, UNPARSABLE):
+            _check_parsed(program, error)
         watching.failed(error)
         return 1
     return 0
+
+
+def _check_parsed(program: Program, error: Exception) -> None:
+    """Raise SourceError where the error is of a program that Python does not read."""
+    source = None if user_frames(error) else program.source()  # one that runs was parsed
+    if source is not None and source.suffix not in (".zip", ".pyz"):
+        check_source(source)
 
 
 @contextmanager
