@@ -213,14 +213,14 @@ def _add_view(suffix: str, parser: argparse.ArgumentParser) -> None:
     _add_page(parser)
     parser.add_argument("view", metavar="VIEW", help="the name of a tab, such as Timeline")
     parser.add_argument(
-        "-o", dest="output", type=partial(_named, f".{suffix}"), required=True,
+        "-o", dest="output", type=partial(_output_file, f".{suffix}"), required=True,
         metavar=f"FILE.{suffix}",
     )  # fmt: skip
     parser.add_argument("--width", type=at_least(1), default=1280, help="in pixels (default 1280)")
     parser.add_argument("--height", type=at_least(1), default=HEIGHT, help=f"(default {HEIGHT})")
 
 
-def _named(suffix: str, name: str) -> Path:
+def _output_file(suffix: str, name: str) -> Path:
     """The path of an output. Raises ArgumentTypeError for a name of another format."""
     file = Path(name)
     if file.suffix.lower() != suffix:
