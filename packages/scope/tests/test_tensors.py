@@ -45,11 +45,12 @@ def test_results_come_in_order_with_their_counts(page_of, data_of):
     x = np.random.default_rng(1).standard_normal((128, 64)).astype(np.float32)
     x[3, 5], x[7, 9] = np.nan, np.inf
     tensors, _ = results(page_of, data_of, x)
-    first, second, third = tensors["results"]
+    given, first, second, third = tensors["results"]
     finite = 2 * x[np.isfinite(x)].astype(np.float64)
 
     assert [r["tensor"] for r in (first, second, third)] == ["tile", "doubled", "out"]
-    assert [r["step"] for r in tensors["results"]] == [0, 1, 2]
+    assert (given["tensor"], given["shape"]) == ("x", [128, 64])
+    assert [r["step"] for r in tensors["results"]] == [-1, 0, 1, 2]
     assert (second["nans"], second["infinite"]) == (1, 1)
     assert (second["least"], second["greatest"]) == (finite.min(), finite.max())
     assert abs(second["mean"] - finite.mean()) <= 1e-12
@@ -114,11 +115,12 @@ def test_elements_that_nothing_has_written_are_not_nan(page_of, data_of, browser
     file = page_of(PARTLY_WRITTEN, "partly", x)
     document, columns = data_of(file)
     tensors = document["kernels"][0]["tensors"]
-    first, second = tensors["results"]
-    levels = columns[tensors["pictures"]["column"]][16 * 6 :].reshape(16, 8)
+    given, first, second = tensors["results"]
+    levels = columns[tensors["pictures"]["column"]][2 * 16 * 6 :].reshape(16, 8)
     is_nan = np.zeros((16, 8), bool)
     is_nan[3, 5] = True
 
+    assert (given["first"], first["first"], second["first"]) == ([], [0, 0], [])
     assert (first["nans"], first["unwritten"]) == (1, 0)
     assert (second["nans"], second["unwritten"], second["infinite"]) == (1, 32, 0)
     assert sum(second["histogram"]) == 16 * 6 - 1
@@ -129,8 +131,9 @@ def test_elements_that_nothing_has_written_are_not_nan(page_of, data_of, browser
     browser.run(
         "[...document.querySelectorAll('[role=tab]')].find(t => t.innerText == 'Tensors').click()"
     )
-    browser.run("[...document.querySelectorAll('button')].find("
-                "b => b.innerText == 'Step forward').click()")  # fmt: skip
+    for _ in range(2):
+        browser.run("[...document.querySelectorAll('button')].find("
+                    "b => b.innerText == 'Step forward').click()")  # fmt: skip
     text = browser.run("document.querySelector('[data-view=Tensors]').innerText")
     assert "1 NaN, 0 infinite, 32 that nothing has written" in text
 
@@ -241,7 +244,7 @@ def seconds(run: Callable[[], Any]) -> float:
 
 
 def test_results_that_are_not_kept_are_named(page_of, data_of, monkeypatch, browser, tmp_path):
-    monkeypatch.setattr("nki_scope.sections.tensors.MOST", 1)
+    monkeypatch.setattr("nki_scope.sections.tensors.MOST", 2)
     tensors, _ = results(page_of, data_of, np.ones((16, 8), np.float32))
     browser.open(tmp_path / "scale.html")
     browser.run(

@@ -59,6 +59,8 @@ class RunRecorder(LaunchRecorder):
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         super().launched(args, kwargs)
         self._running.results = Snapshots()
+        for view in _views([*args, *kwargs.values()]):
+            self._running.results.input(view)
         if self.reference is not None:
             self._running.arguments = _arrays(args), _arrays(kwargs)
 
@@ -73,7 +75,8 @@ class RunRecorder(LaunchRecorder):
         known = len(self.programs)
         super().ended(value)
         for program in self.programs[known:]:
-            self.results[id(program)] = self._running.results
+            results = self.results[id(program)] = self._running.results
+            results.parameters = tuple(buffer.name for buffer in program.parameters)
 
     def _compare(self, found: Sequence[Any], expected: Sequence[Any]) -> None:
         """Note how far the results of the kernel are from others."""
@@ -95,6 +98,15 @@ def _arrays(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _arrays(each) for name, each in value.items()}
     return type(value)(map(_arrays, value)) if type(value) in (list, tuple) else value
+
+
+def _views(value: Any) -> Iterator[View]:
+    """The tensors in an argument of a launch."""
+    if isinstance(value, View):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _views(each)
 
 
 def _listed(value: Any) -> Sequence[Any]:

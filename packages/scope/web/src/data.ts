@@ -19,7 +19,7 @@ export interface Kernel<T = Column> {
   calls: Call[]; kinds: string[]; causes: string[]; laneNames: string[]; repeats: number[][];
   bars: Record<BarColumn, T>; path: { bar: T; ticks: T }; memory: Record<string, Memory<T>>; advice: Advice[]; whatIf: WhatIf[]; replay: Replay<T> | { reason: string }; tensors: Tensors<T> | null;
 }
-export interface Result { step: number; tensor: string; shape: number[]; dtype: string; least: number; greatest: number; mean: number; nans: number; infinite: number; unwritten: number; histogram: number[]; rows: number; columns: number }
+export interface Result { step: number; tensor: string; first: number[]; shape: number[]; dtype: string; least: number; greatest: number; mean: number; nans: number; infinite: number; unwritten: number; histogram: number[]; rows: number; columns: number }
 export interface Tensors<T> { left: Record<string, number>; levels: number; pictures: T; results: Result[] }
 export interface Advice { part: "cause" | "line" | "minor"; title: string; text: string; experiment: string; gainNs: number; nextNs: number | null; lines: At[] }
 /** A loop: its work, and while how much time any of it is played. */

@@ -32,7 +32,7 @@ export class TensorsView {
     const step = (by: number) => { const s = this.shown, i = s.indexOf(this.at) + by; this.go(s[Math.min(s.length - 1, Math.max(0, i))]!); };
     const left = Object.entries(t.left);
     this.root.append(el("p", { class: "bar" }, el("label", { for: "tensor" }, "Tensor "), choose, el("button", { onclick: () => step(-1) }, "Step back"), el("button", { onclick: () => step(1) }, "Step forward"), this.slider),
-      this.text, this.heat.canvas, el("p", { class: "soft" }, ...Object.values(MARKS).map(([name, color]) => el("span", { class: "key", style: `--key: ${color}` }, name))), this.bars.canvas,
+      this.text, this.heat.canvas, el("p", { class: "soft" }, ...Object.values(MARKS).reverse().map(([name, color]) => el("span", { class: "key", style: `--key: ${color}` }, name))), this.bars.canvas,
       left.length ? el("p", { class: "soft" }, `The first ${t.results.length} results are kept. Not kept: ${left.map(([n, c]) => `${n} (${c})`).join(", ")}. nki-run --dump DIR writes what every tensor held at the end.`) : "");
     selection.follow(() => this.follow());
     this.go(0, false);
@@ -48,10 +48,11 @@ export class TensorsView {
     this.slider.max = String(shown.length - 1);
     this.slider.value = String(shown.indexOf(at));
     const number = (v: number) => Number(v.toPrecision(6)).toString();
-    this.text.replaceChildren(el("p", {}, el("b", {}, r.tensor), ` after instruction ${r.step + 1} (${this.instruction(r.step)}): ${r.dtype} ${r.shape.join(" × ")}. `,
+    this.text.replaceChildren(el("p", {}, el("b", {}, r.tensor), r.step < 0 ? " is an input" : ` after instruction ${r.step + 1} (${this.instruction(r.step)})`,
+      `: ${r.dtype} ${r.shape.join(" × ")}${r.first.length ? ` from element [${r.first.join(", ")}]` : ""}. `,
       `From ${number(r.least)} to ${number(r.greatest)}, mean ${number(r.mean)}. `, el("span", { class: r.nans ? "error" : "" }, `${r.nans} NaN`), `, ${r.infinite} infinite`, r.unwritten ? `, ${r.unwritten} that nothing has written, or computed from such.` : "."), el("p", { class: "soft" }, this.sampled(r)));
     this.heat.request(); this.bars.request();
-    if (picks) { const bar = this.kernel.bars.instance.indexOf(r.step); if (bar >= 0 && bar !== this.selection.bar) this.selection.pick(bar); }
+    if (picks && r.step >= 0) { const bar = this.kernel.bars.instance.indexOf(r.step); if (bar >= 0 && bar !== this.selection.bar) this.selection.pick(bar); }
   }
   private instruction(step: number): string {
     const bar = this.kernel.bars.instance.indexOf(step);
@@ -59,7 +60,7 @@ export class TensorsView {
   }
   private follow(): void {
     if (this.selection.bar < 0) return;
-    const step = this.kernel.bars.instance[this.selection.bar]!, at = this.results.findIndex((r) => r.step === step);
+    const step = this.kernel.bars.instance[this.selection.bar]!, at = step < 0 ? -1 : this.results.findIndex((r) => r.step === step);
     if (at >= 0 && at !== this.at) { this.name = ""; this.go(at, false); }
   }
 

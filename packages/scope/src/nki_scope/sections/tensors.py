@@ -29,6 +29,7 @@ COUNTED = 8192
 """Elements of a histogram; of larger results, evenly spaced ones."""
 CELLS = 160 * SIDE * SIDE
 """Cells of all pictures together; with more results each has fewer."""
+INPUT = -1
 NAN, INF, NEGATIVE_INF, UNWRITTEN, LEVELS = 255, 254, 253, 252, 251
 """How a picture says what is not a finite number, worst last; below are levels from least to
 greatest."""
@@ -39,7 +40,10 @@ class Snapshot:
     """The result of one instruction: counts over all of it, a picture of evenly spaced blocks."""
 
     step: int
+    """The number of its instruction; INPUT for an argument of the kernel."""
     tensor: str
+    first: tuple[int, ...]
+    """The index of its first element in the tensor; () where it is the whole tensor."""
     shape: tuple[int, ...]
     dtype: str
     least: float
@@ -94,12 +98,15 @@ class Snapshots:
     """The results of one launch."""
 
     steps: int = 0
+    parameters: tuple[str, ...] = ()
+    """Names of the inputs, in order, once the kernel has run."""
+    _num_inputs: int = 0
     _left_out: Counter[Source] = field(default_factory=Counter)
     """How many results of a tensor are not kept."""
     _kept: list[Snapshot] = field(default_factory=list)
-    _waiting: list[tuple[int, Source, DType | str, np.ndarray, np.ndarray | None]] = field(
-        default_factory=list
-    )
+    _waiting: list[
+        tuple[int, Source, tuple[int, ...], DType | str, np.ndarray, np.ndarray | None]
+    ] = field(default_factory=list)
     _copies: _Copies = field(default_factory=_Copies)
 
     def note(self, event: Event, unwritten: Callable[[View], np.ndarray | None]) -> None:
@@ -113,10 +120,17 @@ class Snapshots:
             source = storage.name, storage.place
             if is_kept:
                 found = view.array if view.spec.indirect is None else shown(view)
-                self._wait(source, view.spec.dtype, found, unwritten(view))
+                self._wait(source, view.spec.dtype, found, unwritten(view), _first(view))
             else:
                 self._left_out[source] += 1
         self.steps += 1
+
+    def input(self, view: View) -> None:
+        """Keep an argument of the kernel, as it is before the first instruction."""
+        self._wait(
+            f"input {self._num_inputs}", view.spec.dtype, shown(view), None, _first(view), INPUT
+        )
+        self._num_inputs += 1
 
     def compare(self, name: str, found: np.ndarray, reference: np.ndarray) -> None:
         """Keep how far a result is from what it should be, in units of its last place."""
@@ -124,16 +138,17 @@ class Snapshots:
 
     def _wait(
         self, source: Source, dtype: DType | str, array: np.ndarray,
-        unwritten: np.ndarray | None = None,
+        unwritten: np.ndarray | None = None, first: tuple[int, ...] = (), step: int | None = None,
     ) -> None:  # fmt: skip
-        self._waiting.append((self.steps, source, dtype, self._copies.of(array), unwritten))
+        step = self.steps if step is None else step
+        self._waiting.append((step, source, first, dtype, self._copies.of(array), unwritten))
         if self._copies.num_bytes > WAITING_BYTES:
             self._count()
 
     def _count(self) -> None:
         self._kept += [
-            _snapshot(step, _name(source), str(dtype), array, unwritten)
-            for step, source, dtype, array, unwritten in self._waiting
+            _snapshot(step, _name(source), first, str(dtype), array, unwritten)
+            for step, source, first, dtype, array, unwritten in self._waiting
         ]
         self._waiting.clear()
         self._copies.clear()
@@ -147,6 +162,7 @@ class Snapshots:
         reduced = 1
         while sum(s.picture[::reduced, ::reduced].size for s in self._kept) > CELLS and reduced < 8:
             reduced *= 2
+        names = {f"input {n}": name for n, name in enumerate(self.parameters)}
         pictures = [_reduced(s.picture, reduced) for s in self._kept]
         levels = [p.ravel() for p in pictures] or [np.zeros(0, int)]
         return {
@@ -155,7 +171,8 @@ class Snapshots:
             "pictures": columns.add(np.concatenate(levels).tolist()),
             "results": [
                 {
-                    "step": s.step, "tensor": s.tensor, "shape": s.shape, "dtype": s.dtype,
+                    "step": s.step, "tensor": names.get(s.tensor, s.tensor), "first": s.first,
+                    "shape": s.shape, "dtype": s.dtype,
                     "least": s.least, "greatest": s.greatest, "mean": s.mean, "nans": s.nans,
                     "infinite": s.infinite, "unwritten": s.unwritten, "histogram": s.histogram,
                     "rows": picture.shape[0], "columns": picture.shape[1],
@@ -172,6 +189,14 @@ def _name(source: Source) -> str:
     return given or assigned_name(place) or "tensor"
 
 
+def _first(view: View) -> tuple[int, ...]:
+    """The index of a view's first element in its tensor; () for a view of all of it."""
+    shape = view.storage.shape
+    if view.spec.shape == tuple(shape) or view.spec.indirect is not None:
+        return ()
+    return tuple(int(n) for n in np.unravel_index(view.offset, shape))
+
+
 def _ulps(found: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """|found - reference| over the distance of numbers of that size in the dtype of `found`."""
     exact = np.asarray(reference, np.float64)
@@ -185,7 +210,12 @@ def _ulps(found: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 
 def _snapshot(
-    step: int, name: str, dtype: str, array: np.ndarray, unwritten: np.ndarray | None
+    step: int,
+    name: str,
+    first: tuple[int, ...],
+    dtype: str,
+    array: np.ndarray,
+    unwritten: np.ndarray | None,
 ) -> Snapshot:
     table = array.astype(np.float32, copy=False)
     values = table if unwritten is None else table[~unwritten]
@@ -196,7 +226,7 @@ def _snapshot(
     counts = _histogram(finite[:: -(-finite.size // COUNTED) or 1], least, greatest)
     mean = float(finite.mean(dtype=np.float64)) if finite.size else 0.0
     return Snapshot(
-        step, name, array.shape, dtype, least, greatest, mean, nans,
+        step, name, first, array.shape, dtype, least, greatest, mean, nans,
         values.size - finite.size - nans, table.size - values.size, counts,
         _picture(table, unwritten, least, greatest),
     )  # fmt: skip
