@@ -311,6 +311,29 @@ def test_a_negative_index_is_outside_of_an_extent_with_as_many_bits(kind, kept):
     assert f"{kept} orders to keep" in explained(function(build, POINTER, tile(kind)), [128])
 
 
+@pytest.mark.parametrize(("columns", "kept"), [(2**62, 1), (2**58, 0)])
+def test_a_stride_is_not_assumed_to_be_so_great_that_addresses_wrap(columns, kept):
+    """Rows of float32 that are 2^64 bytes long or more."""
+
+    def build(body, p, n):
+        view, zero = body.view(p, (4, columns), (DYNAMIC, 1), (1, 1), steps=[n]), body.integer(0)
+        body.copied(view, [zero, body.integer(1)], [body.integer(1), zero])
+
+    text, _ = explain_bytecode(function(build, POINTER, tile("i64")), unchecked=True)
+    assert f"{kept} orders to keep" in text
+
+
+@pytest.mark.parametrize(("most", "kept"), [(63, 1), (64, 0)])
+def test_a_stride_is_assumed_to_exceed_the_first_tile_of_an_extent(most, kept):
+    def build(body, p, n, stride):
+        steps = [limited(body, stride, 0, most)]
+        view, zero = body.view(p, (4, DYNAMIC), (DYNAMIC, 1), (1, 64), [n], steps), body.integer(0)
+        body.copied(view, [zero, zero], [body.integer(1), zero])
+
+    text, _ = explain_bytecode(function(build, POINTER, I32, I32), unchecked=True)
+    assert f"{kept} orders to keep" in text
+
+
 @pytest.mark.parametrize(
     ("kind", "number", "kept"), [("i8", -56, 1), ("i8", 100, 0), ("i32", 200, 1), ("i16", 128, 0)]
 )

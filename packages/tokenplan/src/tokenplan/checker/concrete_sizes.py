@@ -188,10 +188,14 @@ class _Sizes:
     def of(self, setting: _Setting) -> list[int]:
         """By parameter, extents and strides of dense arrays, and the setting's number."""
         found: dict[Any, int] = {}
-        for view in self.views:
-            self.add_extents(view, setting, found)
-        for view in self.views * 2:  # a stride may be that of a view before
-            self.add_strides(view, found)
+        for tiles in dict.fromkeys((setting.tiles, 1)):  # one where strides cannot exceed more
+            found.clear()
+            for view in self.views:
+                self.add_extents(view, replace(setting, tiles=tiles), found)
+            # twice: a stride may be that of a view before
+            are_disjoint = [self.add_strides(view, found) for view in self.views * 2]
+            if all(are_disjoint):
+                break
         return [found.get(v, self.limits[v].nearest(setting.number)) for v in self.scalars]
 
     def outside(self, run: Execution) -> Iterator[str]:
@@ -228,7 +232,7 @@ class _Sizes:
                 size = self.limits[dim.extent].nearest(size)
                 found[dim.extent] = max(size, found.get(dim.extent, 0))
 
-    def add_strides(self, view: list[_Dimension], found: dict[Any, int]) -> None:
+    def add_strides(self, view: list[_Dimension], found: dict[Any, int]) -> bool:
         """Constant strides inside, then the parameters, of the last dimension first; this one is
         inside of all where that leaves elements disjoint, or all are between two constants."""
         constants = sorted((d for d in view if isinstance(d.stride, int)), key=lambda d: d.stride)
@@ -239,7 +243,8 @@ class _Sizes:
             strides = self.strides(order, found)
             if strides is not None:
                 found.update(strides)
-                return
+                return True
+        return False
 
     def strides(
         self, order: Sequence[_Dimension], found: Mapping[Any, int]
