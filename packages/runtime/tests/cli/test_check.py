@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
+from neuroncore.confinement.process import landlock_version
 from neuroncore.findings import Finding
 from nki_runtime.cli.check import Checker
 
@@ -69,6 +71,39 @@ def test_a_document_has_the_result_of_a_run_without_checks(
         assert (finding["rule"], finding.get("code")) == ("run", code)
         assert finding["line"] == line or not line
         assert message in (None, finding["message"])
+
+
+@pytest.mark.skipif(not landlock_version(), reason="the kernel has no Landlock")
+def test_a_document_has_what_a_confined_program_may_not_do(nki_run, program, tmp_path):
+    outside = Path.home() / "written"
+    text = f"import contextlib\nwith contextlib.suppress(OSError): open({str(outside)!r}, 'w')"
+
+    done = nki_run("--output-file", "r.json", "--output-format", "json", program(text))
+
+    (file,) = json.loads((tmp_path / "r.json").read_text())["files"]
+    assert (done.returncode, file["status"]) == (1, "failed")
+    assert file["findings"][0]["message"].startswith("the program may not do this: writes")
+
+
+@pytest.mark.parametrize("text", ["x = (", "import os; os._exit(3)", "import os; os.abort()"])
+def test_a_run_that_ends_without_a_document_leaves_none_of_an_earlier_one(
+    nki_run, program, tmp_path, text
+):
+    (tmp_path / "r.json").write_text("{}")
+
+    done = nki_run("--output-file", "r.json", program(text))
+
+    assert done.returncode != 0
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_an_error_whose_text_cannot_be_had_is_in_the_document(nki_run, program):
+    text = "class E(Exception):\n    def __str__(self): 1 / 0\nraise E"
+
+    done = nki_run("--output-format", "json", program(text))
+
+    (finding,) = json.loads(done.stderr)["files"][0]["findings"]
+    assert (finding["code"], finding["message"]) == ("E", "<exception str() failed>")
 
 
 def test_a_document_on_stderr_takes_the_place_of_a_traceback(nki_run, program):

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from neuroncore.confinement.attempts import note_attempt
 from neuroncore.confinement.process import DEVICES
 from neuroncore.confinement.system_calls import (
     ABSENT,
@@ -160,8 +161,11 @@ class Supervisor:
         mark, thread, number, arguments = received
         call = self._calls[number]
         forbidden = self._forbidden(call, thread, arguments)
+        attempt = f"{forbidden} ({call.name})" if forbidden else None
+        if attempt:
+            note_attempt(attempt)
         _answer(self.descriptor, mark, allowed=forbidden is None)
-        return f"{forbidden} ({call.name})" if forbidden else None
+        return attempt
 
     def _forbidden(self, call: Watched, thread: int, arguments: tuple[int, ...]) -> str | None:
         """The forbidden act of the call; "" for one that fails and is not worth a report."""

@@ -13,6 +13,7 @@ from neuroncore.checks import CHECKS, Report, resolve_checks
 from neuroncore.commands.files import check_writable, write_output
 from neuroncore.commands.terminal import use_color
 from neuroncore.commands.tracebacks import place_of_user
+from neuroncore.confinement.attempts import attempts
 from neuroncore.errors import KernelError
 from neuroncore.findings import Finding
 from neuroncore.findings.formats import FORMATS
@@ -43,6 +44,8 @@ class Checker:
         of the chosen NKI version would.
         """
         self._program = source
+        if self._file is not None and self._file.is_file():
+            self._file.unlink()  # a report of an earlier run, where this one ends without any
         watch_everywhere(*(c.watcher(self._report) for c in self._checks if c.watcher))
         for check in self._checks:
             if check.source is not None and source is not None and source.suffix == ".py":
@@ -64,6 +67,8 @@ class Checker:
 
     def finish(self) -> bool:
         """Print what was found; whether any of it is an error."""
+        for attempt in [] if self._is_for_people else attempts():
+            self._report.add(Finding("run", f"the program may not do this: {attempt}"))
         found = self._report.findings
         has_errors = any(finding.severity == "error" for finding in found)
         if self._is_for_people:
@@ -122,7 +127,11 @@ def _of_error(error: BaseException) -> Finding:
             cure=error.hint, source=error.rule, code=name, instruction=error.instruction,
             operand=error.operand, position=error.position,
         )  # fmt: skip
-    return Finding("run", str(error) or name, place_of_user(error), code=name)
+    try:
+        text = str(error)
+    except Exception:
+        text = "<exception str() failed>"  # as Python shows it
+    return Finding("run", text or name, place_of_user(error), code=name)
 
 
 def _conclusion(found: Sequence[Finding]) -> str:
