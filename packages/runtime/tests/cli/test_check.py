@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -95,6 +97,21 @@ def test_a_run_that_ends_without_a_document_leaves_none_of_an_earlier_one(
 
     assert done.returncode != 0
     assert not (tmp_path / "r.json").exists()
+
+
+@pytest.mark.parametrize("text", ["print('x' * 10**6)", "class E(BaseException): pass\nraise E"])
+def test_a_program_that_ends_early_has_its_document(tmp_path, program, text):
+    """Of `nki-run … | head`, too, whose reader has left."""
+    options = ["--output-file", "r.json", "--output-format", "json"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "nki_runtime", *options, program(text)]
+
+    done = subprocess.run(command, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+
+    assert done.returncode != 0
+    assert json.loads((tmp_path / "r.json").read_text())["files"][0]["status"] == "failed"
 
 
 def test_an_error_whose_text_cannot_be_had_is_in_the_document(nki_run, program):

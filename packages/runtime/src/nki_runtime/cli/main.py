@@ -69,10 +69,13 @@ def _watched_run(
     """Run the program and report what its watchers found; raises SystemExit if the program does."""
     try:
         status = _run(parser, given, program, args, watching)
-    except SystemExit as stop:
-        if watching.checker is not None and stop.code:
+    except (OutputError, SourceError):
+        raise
+    except BaseException as stop:  # also of stdout, whose reader has left
+        code = stop.code if isinstance(stop, SystemExit) else 1
+        if watching.checker is not None and code:
             watching.checker.failed(stop)
-        if watching.finish() and not stop.code:
+        if watching.finish() and not code:
             raise SystemExit(1) from None
         raise
     has_errors = watching.finish()
