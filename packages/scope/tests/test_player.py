@@ -13,7 +13,7 @@ import pytest
 from members import ROOT
 
 from neuroncore.machine.core import NeuronCore
-from neuroncore.program import Program, parse_program
+from neuroncore.program import Program, calls, parse_program
 from neuroncore.targets import TARGETS
 from neuroncore.timeline import (
     Candidate,
@@ -150,7 +150,8 @@ QUICK = 6
 )
 def test_programs_are_played_to_the_tick(player, seeds, nki, mode):
     for seed in seeds:
-        program = replace(random_program(seed, TARGETS_BY_SEED[seed % 3]), nki=nki)
+        program = random_program(seed, TARGETS_BY_SEED[seed % 3], every_transfer=True)
+        program = replace(program, nki=nki)
         table = table_of(program, mode)
         for changes, arguments in cases(seed):
             target = changes.get("target", program.target)
@@ -158,6 +159,20 @@ def test_programs_are_played_to_the_tick(player, seeds, nki, mode):
                 continue
             expected = estimate(program, mode=mode, verified=True, skip_periods=False, **arguments)
             assert played(player, table, program, **changes) == shown(expected), (seed, changes)
+
+
+def test_the_programs_have_every_kind_of_transfer_and_engine():
+    programs = [random_program(seed, "trn2", every_transfer=True) for seed in range(QUICK)]
+    made = [call for program in programs for call in calls(program.body)]
+    lanes = [estimate(p, mode="as_written", verified=True).lanes for p in programs]
+
+    dmas = {"dma_copy", "dma_transpose", "dma_compute"}
+    assert dmas <= {call.instruction for call in made}
+    modes = {call.attrs["dge_mode"].name for call in made if call.instruction == "dma_copy"}
+    assert modes >= {"unknown", "swdge", "hwdge"}
+    assert any("dst_rmw_op" in str(call) and call.attrs.get("dst_rmw_op") for call in made)
+    busy = {name for each in lanes for name, use in each.items() if use.busy_ns}
+    assert busy >= {"tensor", "vector", "scalar", "gpsimd", "sync"}
 
 
 def played(player, table, program, **changes) -> dict[str, Any]:

@@ -6,7 +6,7 @@ with a loop) by a seeded generator, so a failing case is its seed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from neuroncore.program import Program, parse_program
@@ -22,20 +22,44 @@ CALLS = (
 )  # fmt: skip
 
 
-def random_program(seed: int, target: str) -> Program:
-    """The program of a seed; every generation gets the same statements."""
-    return parse_program("\n".join(_Writer(Random(seed), target).lines()) + "\n")
+TRANSFERS = {
+    "transposed load": "dma_transpose(dst={tile}[:, :], src=x[:, 0:128])",
+    "accumulated store": "dma_copy(dst=out[:, {columns}], src={piece}, dst_rmw_op=add)",
+    "gather": "dma_copy(dst={written}, "
+    "src=x.ap([[0, 128], [1, {width}]], vector_offset=rows[:, :], dim=0))",
+    "copy on chip": "dma_copy(dst={written}, src={piece})",
+    "sum of tiles": "dma_compute(dst={written}, src0={piece}, src1={other}, scales=(1.0, 1.0), "
+    "reduce_op=add)",
+    "number on sync": "scalar_load(dst=number[:, :], src=rows[0:1, :])",
+    "load by sync": "dma_copy(dst={written}, src=x[:, 0:{width}], dge_mode=hwdge, engine=sync)",
+    "load by scalar": "dma_copy(dst={written}, src=x[:, 0:{width}], dge_mode=hwdge, engine=scalar)",
+}
+"""The other kinds of DMA, and a load of a number, which runs on the sync engine;
+engines trigger DMAs from the third generation on."""
+
+
+def random_program(seed: int, target: str, every_transfer: bool = False) -> Program:
+    """The program of a seed; every generation gets the same statements.
+
+    With `every_transfer` it also has TRANSFERS.
+    """
+    transfers = [
+        kind for kind in TRANSFERS if every_transfer and not (" by " in kind and target == "trn1")
+    ]
+    return parse_program("\n".join(_Writer(Random(seed), target, transfers).lines()) + "\n")
 
 
 class _Writer:
-    def __init__(self, random: Random, target: str) -> None:
+    def __init__(self, random: Random, target: str, transfers: Sequence[str] = ()) -> None:
         self.random, self.target = random, target
+        self.calls = (*CALLS, *transfers)
+        self.transfers = transfers
         self.depth = 0
         self.addressed = random.random() < 0.3
         self.width = random.choice((32, COLUMNS))
         """Columns of an access: a piece of a tile, or all of it."""
         self.made = 0
-        self.kinds: list[str] = list(CALLS)
+        self.kinds: list[str] = list(self.calls)
         self.steady = random.sample(TILES, 2)
         """Tiles that no loop writes."""
 
@@ -53,12 +77,16 @@ class _Writer:
         for name, place in zip(TILES, PLACES, strict=True):
             fixed = f", address=(0, {place})" if self.addressed else ""
             yield f"{name} = buffer(float32[128, {COLUMNS}], sbuf{fixed})"
+        if self.transfers:
+            yield "rows = buffer(int32[128, 1], sbuf)"
+            yield "number = buffer(int32[1, 1], hbm)"
+            yield "memset(dst=rows[:, :], value=5, engine=vector)"
         for name in (*TILES, "w", "p"):
             yield self.filled(name)
         for _ in range(self.random.randint(1, 4)):
-            self.kinds = self.random.sample(CALLS, self.random.randint(1, 4))
+            self.kinds = self.random.sample(self.calls, self.random.randint(1, 4))
             yield from self.loop()
-            self.kinds = list(CALLS)
+            self.kinds = list(self.calls)
             for _ in range(self.random.randint(0, 5)):
                 yield self.call()
         yield "dma_copy(dst=out[:, 0:128], src=a[:, :])"
@@ -100,7 +128,14 @@ class _Writer:
 
     def call(self) -> str:
         pick, read, write = self.random.choice, self.piece, self.written
-        match pick(self.kinds):
+        kind = pick(self.kinds)
+        if kind in TRANSFERS:
+            written, columns = write(), self.columns(256)
+            return TRANSFERS[kind].format(
+                tile=written[0], written=written, piece=read(), other=read(), columns=columns,
+                width=self.width,
+            )  # fmt: skip
+        match kind:
             case "add":
                 engine = pick(("vector", "gpsimd"))
                 operands = f"dst={write()}, data1={read()}, data2={read()}"

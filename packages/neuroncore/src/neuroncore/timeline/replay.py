@@ -109,7 +109,7 @@ def rules() -> dict[str, Any]:
     return {
         "kinds": list(KINDS), "causes": list(CAUSES), "links": LINKS, "dma": DMA,
         "lanes": [engine.name for engine in ENGINES],
-        "latency": [latency_name(n) if e.name != "sync" else "" for n, e in enumerate(ENGINES)],
+        "latency": [latency_name(n) for n in range(len(ENGINES))],
         "partitionsPerDmaEngine": PARTITIONS_PER_DMA_ENGINE,
         "constants": {name: {"unit": row["unit"], "work": name in WORK_CONSTANTS}
                       for name, row in table.items()},
