@@ -54,7 +54,9 @@ function head(selection: Selection): HTMLElement {
   const figures = el("p", { class: "figures" });
   const show = () => {
     const k = selection.now;
-    figures.textContent = k ? `${times(k)} ${k.target}. ${k.numOps} micro-ops, ${bytes(k.hbmBytes)} of HBM. MFU ${percent(k.mfu)}, MBU ${percent(k.mbu)}, DMA efficiency ${percent(k.dmaEfficiency)}. Busiest: ${k.bottleneck}.` : d.migrations.length ? `${d.migrations.length} file${d.migrations.length > 1 ? "s" : ""} migrated.` : "No kernel has a timeline.";
+    const work = k && `${k.numOps} micro-ops, ${bytes(k.hbmBytes)} of HBM. MFU ${percent(k.mfu)}, MBU ${percent(k.mbu)}`;
+    figures.textContent = k ? `${times(k)} ${k.target}. ${work}, DMA efficiency ${percent(k.dmaEfficiency)}. Busiest: ${k.bottleneck}.`
+      : d.migrations.length ? `${d.migrations.length} file${d.migrations.length > 1 ? "s" : ""} migrated.` : "No kernel has a timeline.";
   };
   show();
   selection.addEventListener("kernel", show);

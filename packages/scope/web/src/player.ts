@@ -67,7 +67,7 @@ class Player {
     this.perNs = 2 * ghz.tensor!;
     this.perCycle = model.lanes.map((lane) => round(this.perNs / ghz[lane]!));
     this.firstQueue = model.lanes.length;
-    this.latency = model.latency.map((name, lane) => name ? this.cycles(lane, this.values[name]!) : 0);
+    this.latency = model.latency.map((name, lane) => this.cycles(lane, this.values[name]!));
     this.semaphore = this.ticks("SEMAPHORE");
     this.window = this.ticks("WARM_UP");
     this.since = -this.window;

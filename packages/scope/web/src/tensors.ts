@@ -28,12 +28,21 @@ export class TensorsView {
     let start = 0;
     for (const r of t.results) { this.starts.push(start); start += r.rows * r.columns; }
     const names = [...new Set(t.results.map((r) => r.tensor))];
-    const choose = el("select", { id: "tensor", onchange: (e: Event) => { this.name = (e.target as HTMLSelectElement).value; this.go(this.shown.find((i) => i >= this.at) ?? this.shown.at(-1)!); } }, el("option", { value: "" }, "all tensors"), ...names.map((n) => el("option", { value: n }, n)));
+    const onchange = (e: Event) => {
+      this.name = (e.target as HTMLSelectElement).value;
+      this.go(this.shown.find((i) => i >= this.at) ?? this.shown.at(-1)!);
+    };
+    const options = [el("option", { value: "" }, "all tensors"), ...names.map((n) => el("option", { value: n }, n))];
+    const choose = el("select", { id: "tensor", onchange }, ...options);
     const step = (by: number) => { const s = this.shown, i = s.indexOf(this.at) + by; this.go(s[Math.min(s.length - 1, Math.max(0, i))]!); };
     const left = Object.entries(t.left);
-    this.root.append(el("p", { class: "bar" }, el("label", { for: "tensor" }, "Tensor "), choose, el("button", { onclick: () => step(-1) }, "Step back"), el("button", { onclick: () => step(1) }, "Step forward"), this.slider),
-      this.text, this.heat.canvas, el("p", { class: "soft" }, ...Object.values(MARKS).reverse().map(([name, color]) => el("span", { class: "key", style: `--key: ${color}` }, name))), this.bars.canvas,
-      left.length ? el("p", { class: "soft" }, `The first ${t.results.length} results are kept. Not kept: ${left.map(([n, c]) => `${n} (${c})`).join(", ")}. nki-run --dump DIR writes what every tensor held at the end.`) : "");
+    const key = Object.values(MARKS).reverse().map(([name, color]) => el("span", { class: "key", style: `--key: ${color}` }, name));
+    const others = left.map(([n, c]) => `${n} (${c})`).join(", ");
+    this.root.append(el("p", { class: "bar" }, el("label", { for: "tensor" }, "Tensor "), choose,
+      el("button", { onclick: () => step(-1) }, "Step back"), el("button", { onclick: () => step(1) }, "Step forward"), this.slider),
+      this.text, this.heat.canvas, el("p", { class: "soft" }, ...key), this.bars.canvas,
+      left.length ? el("p", { class: "soft" }, `The first ${t.results.length} results are kept. Not kept: ${others}. `,
+        "nki-run --dump DIR writes what every tensor held at the end.") : "");
     selection.follow(() => this.follow());
     this.go(0, false);
     this.follow();
@@ -50,7 +59,9 @@ export class TensorsView {
     const number = (v: number) => Number(v.toPrecision(6)).toString();
     this.text.replaceChildren(el("p", {}, el("b", {}, r.tensor), r.step < 0 ? " is an input" : ` after instruction ${r.step + 1} (${this.instruction(r.step)})`,
       `: ${r.dtype} ${r.shape.join(" × ")}${r.first.length ? ` from element [${r.first.join(", ")}]` : ""}. `,
-      `From ${number(r.least)} to ${number(r.greatest)}, mean ${number(r.mean)}. `, el("span", { class: r.nans ? "error" : "" }, `${r.nans} NaN`), `, ${r.infinite} infinite`, r.unwritten ? `, ${r.unwritten} that nothing has written, or computed from such.` : "."), el("p", { class: "soft" }, this.sampled(r)));
+      `From ${number(r.least)} to ${number(r.greatest)}, mean ${number(r.mean)}. `,
+      el("span", { class: r.nans ? "error" : "" }, `${r.nans} NaN`), `, ${r.infinite} infinite`,
+      r.unwritten ? `, ${r.unwritten} that nothing has written, or computed from such.` : "."), el("p", { class: "soft" }, this.sampled(r)));
     this.heat.request(); this.bars.request();
     if (picks && r.step >= 0) { const bar = this.kernel.bars.instance.indexOf(r.step); if (bar >= 0 && bar !== this.selection.bar) this.selection.pick(bar); }
   }

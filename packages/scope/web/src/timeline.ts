@@ -1,5 +1,5 @@
 // The timeline: a row per engine and DMA queue on a canvas; wheel and keys zoom and pan.
-import type { Column, Kernel } from "./data.ts";
+import type { Call, Column, Kernel } from "./data.ts";
 import { Picture, el, laneColor, percent, roundStep, theme, time } from "./dom.ts";
 import { type Row, type Selection, rows } from "./model.ts";
 
@@ -31,7 +31,11 @@ export class TimelineView {
     const canvas = this.picture.canvas;
     canvas.setAttribute("aria-describedby", keys);
     canvas.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
-    canvas.addEventListener("pointerdown", (e) => { this.drag = { x: e.offsetX, y: e.offsetY, from: this.from, until: this.until, moved: false, wait: this.isOnHandle(e.offsetX, e.offsetY) }; canvas.setPointerCapture(e.pointerId); });
+    canvas.addEventListener("pointerdown", (e) => {
+      const { offsetX: x, offsetY: y } = e;
+      this.drag = { x, y, from: this.from, until: this.until, moved: false, wait: this.isOnHandle(x, y) };
+      canvas.setPointerCapture(e.pointerId);
+    });
     canvas.addEventListener("pointermove", (e) => this.move(e));
     canvas.addEventListener("pointerup", (e) => this.drop(e));
     canvas.addEventListener("dblclick", () => this.see(0, this.whole));
@@ -40,8 +44,9 @@ export class TimelineView {
     this.root = el("div", {}, el("p", { class: "bar" },
       button("Whole", () => this.see(0, this.whole)), button("Zoom in", () => this.zoom(0.5)), button("Zoom out", () => this.zoom(2)),
       button("Selected", () => this.seeBar()), button("Previous", () => this.step(-1)), button("Next", () => this.step(1)), button("Waited for", () => this.cause())),
-      canvas, el("p", { class: "soft", id: keys }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: what it waited for; 0: whole. Outlined bars are on the critical path."), this.legend(),
-      kernel.repeats.length ? el("p", { class: "soft" }, `The kernel has ${kernel.numOps} micro-ops; ${kernel.bars.lane.length} are drawn. Not drawn are iterations that repeat earlier ones: ${kernel.repeats.slice(0, 3).map(([a, b, n, ns]) => `${n} times ${b! - a!} micro-ops, ${time(ns!)} apart`).join("; ")}${kernel.repeats.length > 3 ? "; …" : ""}.`) : "",
+      canvas, el("p", { class: "soft", id: keys }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; "
+        + "C: what it waited for; 0: whole. Outlined bars are on the critical path."), this.legend(),
+      kernel.repeats.length ? el("p", { class: "soft" }, this.leftOut()) : "",
       this.level, this.details, this.uses);
     this.uses.replaceChildren(this.stalls());
     selection.follow(() => this.changed());
@@ -181,6 +186,12 @@ export class TimelineView {
     const lane = this.kernel.bars.lane[bar]!, names = this.kernel.laneNames;
     return names[lane] ?? `DMA queue ${lane - names.length}`;
   }
+  private leftOut(): string {
+    const { numOps, bars, repeats } = this.kernel;
+    const each = repeats.slice(0, 3).map(([a, b, n, ns]) => `${n} times ${b! - a!} micro-ops, ${time(ns!)} apart`);
+    return `The kernel has ${numOps} micro-ops; ${bars.lane.length} are drawn. Not drawn are iterations that repeat earlier ones: `
+      + `${each.join("; ")}${repeats.length > 3 ? "; …" : ""}.`;
+  }
   private legend(): HTMLElement {
     return el("p", { class: "soft" }, "Below a gap, what the next instruction waited for: ", ...this.kernel.causes.map((name) => el("span", { class: "key", style: `--key: ${CAUSES[name]}` }, name)));
   }
@@ -230,8 +241,15 @@ export class TimelineView {
       c.fillRect(left, y, Math.max(wide, 0.8), ROW);
       if (wide > 3 && this.onPath.has(bar)) { c.strokeStyle = t.ink; c.lineWidth = 1; c.strokeRect(left + 0.5, y + 0.5, wide - 1, ROW - 1); }
       if (bar === selected.bar) { c.strokeStyle = t.ink; c.lineWidth = 3; c.strokeRect(left, y, Math.max(wide, 2), ROW); c.lineWidth = 1; }
-      if (wide > 40) { c.fillStyle = "#111"; c.textAlign = "left"; const k = this.kernel.calls[call[bar]!]!; c.save(); c.beginPath(); c.rect(left, y, wide, ROW); c.clip(); c.fillText(k.name ?? k.instruction, left + 4, y + 13); c.restore(); }
+      if (wide > 40) this.drawName(c, this.kernel.calls[call[bar]!]!, left, y, wide);
     }
+  }
+  private drawName(c: CanvasRenderingContext2D, call: Call, left: number, y: number, wide: number): void {
+    c.fillStyle = "#111"; c.textAlign = "left";
+    c.save();
+    c.beginPath(); c.rect(left, y, wide, ROW); c.clip();
+    c.fillText(call.name ?? call.instruction, left + 4, y + 13);
+    c.restore();
   }
   /** The first bar behind `n` that starts on another pixel; with a selection every bar is looked at. */
   private skip(row: Row, n: number, pixel: number, x: (tick: number) => number): number {
