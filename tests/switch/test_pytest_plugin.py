@@ -175,6 +175,10 @@ def test_a_mistake_in_a_kernel_is_shown_with_the_users_lines_and_the_caret_only(
             '@pytest.mark.nki("0.6", version="0.6")\ndef test_it(): pass',
             "two values of version",
         ),
+        ([], "@pytest.mark.nki(checks=5)\ndef test_it(): pass", "checks are not names"),
+        ([], "@pytest.mark.nki(checks=[5])\ndef test_it(): pass", "checks are not names"),
+        ([], "@pytest.mark.nki(target=['trn2'])\ndef test_it(): pass", "target is not a text"),
+        ([], "@pytest.mark.nki(version=0.6)\ndef test_it(): pass", "version is not a text"),
         ([], "@pytest.mark.nki(1, 2, 3, 4, 5)\ndef test_it(): pass", "too many values by place"),
     ],
 )
@@ -185,6 +189,15 @@ def test_a_wrong_choice_names_what_is_possible(run_tests, options, text, message
     assert message in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert "another exception occurred" not in done.stdout
+    assert "plugin.py" not in done.stdout
+
+
+def test_a_marker_takes_what_the_switch_and_the_command_take(run_tests):
+    text = "@pytest.mark.nki(shadow=True, checks='memory, race')\ndef test_it(): pass"
+
+    done = run_tests(text, kernel="import pytest\n")
+
+    assert done.returncode == 0, done.stdout
 
 
 def test_results_of_another_shape_or_number_are_a_difference(run_tests):

@@ -78,17 +78,33 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def _switch(report: Report, *values: Any, **named: Any) -> Any:
     """The switch that a marker names, with its checks as observers that fill `report`."""
     fields = get_type_hints(Options)
-    for name in named.keys() - {*MARKED[len(values) :], *fields}:
+    for name in named.keys() - {*MARKED[len(values) :], "shadow", *fields}:
         near = suggestion(name, MARKED) or suggestion(name, fields)
-        what = f"two values of {name}" if name in MARKED else f"it takes no {name}"
+        what = f"two values of {name}" if name in MARKED else f"unknown parameter {name}"
         expected = f"each of {', '.join(MARKED)} at most once, or a field of Options"
         raise LaunchError(what, hint=near if name not in MARKED else None, expected=expected)
     if len(values) > len(MARKED):
         raise LaunchError("too many values by place", expected=f"at most {', '.join(MARKED)}")
     given = dict(zip(MARKED, values, strict=False)) | named
-    version, backend, target, checks = (given.pop(name, None) for name in MARKED)
-    watchers = [c.watcher(report) for c in resolve_checks(list(checks or ())) if c.watcher]
+    version, backend, target = (_text(name, given.pop(name, None)) for name in MARKED[:3])
+    checks = resolve_checks(_names(given.pop("checks", None)))
+    watchers = [c.watcher(report) for c in checks if c.watcher]
     return use(backend, version, target, observers=watchers, **given)
+
+
+def _text(name: str, value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise LaunchError(f"{name} is not a text", expected="a text in quotes", got=repr(value))
+
+
+def _names(checks: Any) -> list[str]:
+    """The names of `checks`, a collection or a text as for `--check`."""
+    words = checks.split(",") if isinstance(checks, str) else checks or ()
+    if isinstance(words, (list, tuple, set, frozenset)) and all(isinstance(w, str) for w in words):
+        return [word.strip() for word in words]
+    expected = "names of checks, such as ('memory', 'race')"
+    raise LaunchError("checks are not names", expected=expected, got=repr(checks))
 
 
 @pytest.hookimpl(wrapper=True)
