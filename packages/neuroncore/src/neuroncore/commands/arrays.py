@@ -17,6 +17,7 @@ from nki_dtypes import DType, bool_, cast
 _SIZES = r"(?:\s*[0-9]+\s*(?:,\s*[0-9]+\s*)*,?)?\s*"
 _SPEC = re.compile(rf"\s*([\w.]+)\s*\[\s*(?:\(\s*\))?({_SIZES})\]\s*")
 _MOST_DIGITS = 18
+_MOST_DIMENSIONS = 32  # of NumPy 1; NumPy 2 takes 64
 
 
 class SpecSizeError(OptionError):
@@ -39,6 +40,8 @@ def split_spec(text: str) -> tuple[str, tuple[int, ...]] | None:
     if found is None:
         return None
     sizes = [size.strip() for size in found[2].split(",") if size.strip()]
+    if len(sizes) > _MOST_DIMENSIONS:
+        raise SpecSizeError(text, f"an array has at most {_MOST_DIMENSIONS} dimensions")
     if any(len(size.lstrip("0")) > _MOST_DIGITS for size in sizes):
         raise SpecSizeError(text)
     shape = tuple(map(int, sizes))
