@@ -52,8 +52,9 @@ def is_of_stdout(error: BaseException) -> bool:
 @contextmanager
 def _streams(program: str) -> Iterator[None]:
     _open_missing()
-    ours = sys.stdout = sys.__stdout__ = _with(sys.stdout, _Output)
-    sys.stderr = sys.__stderr__ = _with(sys.stderr, _Errors)
+    ours = sys.stdout = _with(sys.stdout, _Output)
+    sys.stderr = _with(sys.stderr, _Errors)
+    vars(sys).update(__stdout__=sys.stdout, __stderr__=sys.stderr)
     try:
         try:
             yield
