@@ -126,10 +126,16 @@ def test_a_folder_that_is_removed_ends_processes_of_ray_alone(run_folder):
         "other folder": [*sleeps, of_ray, f"--dir=/data{folder}/session"],
         "its agent": [*sleeps, of_ray, f"--dir={folder}/session"],
         "its node": [*sleeps, of_ray, str(folder)],
+        "its agent, renamed": [*sleeps, of_ray],
     }
     with ExitStack() as opened:
+        log = opened.enter_context((folder / "log").open())
         processes = {
-            name: opened.enter_context(subprocess.Popen(command, start_new_session=True))
+            name: opened.enter_context(
+                subprocess.Popen(
+                    command, stdin=log if "renamed" in name else None, start_new_session=True
+                )
+            )
             for name, command in commands.items()
         }
         for process in processes.values():
@@ -138,7 +144,7 @@ def test_a_folder_that_is_removed_ends_processes_of_ray_alone(run_folder):
         _short_parent(run_folder)
 
         killed = {name for name, process in processes.items() if _has_ended(process)}
-    assert killed == {"its agent", "its node"}
+    assert killed == {"its agent", "its node", "its agent, renamed"}
     assert not folder.exists()
 
 
@@ -161,7 +167,7 @@ def test_processes_of_a_cluster_end_where_its_supervisor_is_killed(run_folder, k
         driver.stdout.readline()
         below = descendants(driver.pid)
         os.kill(below[0], signal.SIGKILL)
-        driver.send_signal(signal.SIGTERM if killed == "supervisor" else signal.SIGKILL)
+        driver.send_signal(signal.SIGINT if killed == "supervisor" else signal.SIGKILL)
 
     if killed == "supervisor and driver":
         assert [*run_folder.iterdir()]

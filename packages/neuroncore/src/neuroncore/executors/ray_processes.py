@@ -16,7 +16,7 @@ PROCESSES = Path("/proc")
 
 def kill_processes_of(folder: Path) -> None:
     """End the programs of Ray, and its scripts in this Python, that have the path of a cluster's
-    folder in an argument or environment variable; not this process, nor one above it.
+    folder in an argument or a file of it open; not this process, nor one above it.
     """
     spec = find_spec("ray")
     if spec is None or not spec.submodule_search_locations:
@@ -30,8 +30,18 @@ def kill_processes_of(folder: Path) -> None:
             number = int(process.name)
             if number in above or not _is_of(ray, process, words):
                 continue
-            if named.search(words) or named.search((process / "environ").read_bytes()):
+            if named.search(words) or _has_open(process, folder):
                 os.kill(number, signal.SIGKILL)
+
+
+def _has_open(process: Path, folder: Path) -> bool:
+    """Whether it has a file in the folder open: agents replace arguments and environment."""
+    start = os.path.realpath(folder) + os.sep
+    for descriptor in (process / "fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            if str(descriptor.readlink()).startswith(start):
+                return True
+    return False
 
 
 def _is_of(ray: str, process: Path, words: bytes) -> bool:
