@@ -12,7 +12,13 @@ from tokenplan import Access, Buffer, Kernel, Mode, Op, analyse
 from tokenplan.elision.elide import elide
 from tokenplan.graph.token_graph import REMOVED, Join
 from tokenplan.kernel.model import PLAIN
-from tokenplan.reduction.transitive_reduction import moved, next_point, reduce, representatives
+from tokenplan.reduction.transitive_reduction import (
+    _Search,
+    moved,
+    next_point,
+    reduce,
+    representatives,
+)
 
 Arrow = tuple[str, str, tuple[int, ...]]
 
@@ -217,3 +223,14 @@ def test_a_long_straight_program_is_not_tested_pair_by_pair():
     # Each operation waits for the one that had its row before.
     kept = {(e.source, e.sink) for e in found.with_status("kept")}
     assert kept == {(f"op{n}", f"op{n + 10}") for n in range(1_990)}
+
+
+@pytest.mark.parametrize("limit, is_tested", [(10_000, True), (1, False)])
+def test_iterations_are_tested_where_there_is_time_for_all_of_them(limit, is_tested, monkeypatch):
+    tested = []
+    monkeypatch.setattr(_Search, "_in_order", lambda search, source: tested.append(source))
+
+    for found in map(random_nest, range(10)):
+        reduce(found, elide(found).edges, looks=limit)
+
+    assert bool(tested) is is_tested

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
-from math import inf
+from math import inf, prod
 
 import numpy as np
 
@@ -155,6 +155,8 @@ def unneeded(
     if not looks or not any(op.loops for op in graph.ops):
         return []
     search = _Search(kernel, graph, needed, looks)
+    if sum(prod(graph.trips[source]) for source in search.by_source) > looks:
+        return []  # no edge could be tested in all iterations
     gone = []
     with suppress(_TooMuchError):  # edges that were not tested any more are kept
         for arc in kept:
