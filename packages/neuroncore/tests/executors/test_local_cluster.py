@@ -67,9 +67,10 @@ def test_a_run_s_folder_with_a_long_path_is_replaced_by_a_temporary_one(tmp_path
 
 
 DRIVER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from neuroncore.executors import ray_cluster
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests may run in a shell's background
 with ray_cluster("local", 1, folder=Path(sys.argv[1])):
     print("started", flush=True)
     time.sleep(600)
@@ -170,6 +171,7 @@ def test_processes_of_a_cluster_end_where_its_supervisor_is_killed(run_folder, k
         driver.send_signal(signal.SIGINT if killed == "supervisor" else signal.SIGKILL)
 
     if killed == "supervisor and driver":
+        assert have_ended(below[:2])  # they have locked the folder
         assert [*run_folder.iterdir()]
         _short_parent(run_folder)
     assert have_ended(below)
