@@ -188,7 +188,7 @@ def test_a_claim_that_claims_nothing_is_a_mistake_in_the_options(tokenplan, clai
     ("content", "words"),
     [
         (b"", "not JSON"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "not UTF-8"),
         (b"[]", "schema: expected 'tokenplan/1', got None"),
         (b'{"schema": "tokenplan/2"}', "schema: expected 'tokenplan/1', got 'tokenplan/2'"),
         (b'{"schema": "tokenplan/1"}', "the file: no kernel, target, nki, key,"),

@@ -1,8 +1,6 @@
 """The command line: kernels in, explanations out."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -144,21 +142,6 @@ def test_a_module_that_is_not_there_is_a_mistake_in_the_options(capsys):
         main(["explain", "no_such_module.at_all:kernel"])
     assert stop.value.code == 2
     assert "no module is called 'no_such_module.at_all'" in capsys.readouterr().err
-
-
-def test_a_reader_that_has_seen_enough_is_no_error():
-    code = "import sys; from tokenplan.cli import main; sys.exit(main(['explain-code', 'E1']))"
-    process = subprocess.Popen(
-        [sys.executable, "-c", f"input(); {code}"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stdin and process.stdout and process.stderr
-    process.stdout.close()
-    process.stdin.write(b"\n")
-    process.stdin.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait() == 1
 
 
 def test_a_code_has_a_page(capsys):
