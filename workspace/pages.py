@@ -87,8 +87,8 @@ _LINKED = re.compile(r"\[([^\]]+)\]\(#([^)]+)\)")
 _BUILT = "`nox -s docs` builds a page for each, in `build/site`;"
 REFERENCE = {
     "instructions.md": (
-        ("-m", "neuroncore.isa"),
-        f"What the machine executes. {_BUILT}\n`python -m neuroncore.isa` prints "
+        ("-m", "neuroncore"),
+        f"What the machine executes. {_BUILT}\n`python -m neuroncore` prints "
         "all of them, and `help(nisa.activation)`\none, without what it rejects.",
     ),
     "rules.md": (
@@ -109,13 +109,13 @@ REFERENCE = {
 PAGES: dict[str, Render] = {
     "adding-an-instruction.md": new_files,
     "architecture.md": part("contracts", "workspace/architecture.py"),
-    "checks.md": part("subset", "-m", "neuroncore.checks.subset"),
+    "checks.md": part("subset", "workspace/subset_page.py"),
     "coverage.md": printed("workspace/nki_coverage.py", "--names"),
     "generator.md": part("array-api", "workspace/array_api.py"),
-    "model.md": part("constants", "-m", "neuroncore.timeline"),
+    "model.md": part("constants", "workspace/constants_page.py"),
     "options.md": printed("workspace/nki_options.py"),
     "timeline.svg": printed("workspace/timeline_picture.py"),
-    "tokenplan-codes.md": printed("-m", "tokenplan.report.codes"),
+    "tokenplan-codes.md": printed("workspace/tokenplan_codes.py"),
     "versions.md": printed("workspace/nki_versions.py"),
     **{page: index(page) for page, (_, head) in REFERENCE.items() if head},
 }

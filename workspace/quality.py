@@ -95,7 +95,7 @@ def figures() -> Iterator[Figure]:
         beyond = "" if what == "import numpy" else ", beyond NumPy"
         yield Figure(f"{what}{beyond}", value, command)
     instructions, rules = _output("python", "-c", COUNTS).split()
-    yield Figure("instructions of the machine", instructions, "python -m neuroncore.isa")
+    yield Figure("instructions of the machine", instructions, "python -m neuroncore")
     yield Figure("migration rules", rules, "nki-migrate rules")
     command = "pytest --collect-only -q -m 'thorough or not thorough'"
     words = shlex.split(command)

@@ -14,8 +14,6 @@ from tests.hardening.test_confined_commands import FUNCTION, KERNEL
 from tests.hardening.test_malformed_inputs import KINDS
 from tests.programs.texts import COPY
 
-from neuroncore.source_location import OUR_PACKAGES
-
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
 BIN = Path(sys.executable).parent
@@ -118,24 +116,3 @@ def test_an_error_that_cannot_be_shown_changes_no_exit_code(folder: Path):
         noted = run(folder, "nkigen f.py:double --spec f32[4,4] -o written.py", stderr=full)
 
     assert (done.returncode, noted.returncode) == (2, 0)
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_python_m_imports_nothing_from_the_working_folder(tmp_path: Path, program: str):
-    """Every module that Python itself does not import from there for an empty program."""
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "empty/__main__.py").write_text("import sys\nprint(*sys.modules)")
-    started = subprocess.run(
-        [sys.executable, "-m", "empty"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    ours = OUR_PACKAGES - {PROGRAMS[program]}
-    others = {"numpy", "ml_dtypes", "libcst", *ours, *sys.stdlib_module_names}
-    for name in others.difference(started.stdout.split(), ("__future__",)):
-        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('the {name} of the folder')\n")
-
-    done = subprocess.run(
-        [sys.executable, "-m", PROGRAMS[program], "--version"], cwd=tmp_path, capture_output=True,
-        text=True,
-    )  # fmt: skip
-
-    assert (done.returncode, done.stdout.split()[0]) == (0, program), done.stderr

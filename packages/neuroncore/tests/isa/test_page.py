@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.isa.__main__ import main
+from neuroncore.isa.command import main
 from neuroncore.isa.page import describe, docstring, reference_page
 
 
@@ -40,7 +40,7 @@ def test_a_docstring_is_the_description_with_a_command_in_place_of_the_rejection
     before, _, _ = describe(record).partition("Rejected, for example")
 
     assert docstring(record).startswith(before)
-    assert "Rejections: python -m neuroncore.isa nc_matmul\n" in docstring(record)
+    assert "Rejections: python -m neuroncore nc_matmul\n" in docstring(record)
 
 
 def test_the_command_prints_the_descriptions_of_the_instructions_it_names(capsys):
@@ -52,8 +52,10 @@ def test_the_command_prints_the_descriptions_of_the_instructions_it_names(capsys
 
 
 def test_the_command_rejects_a_name_of_no_instruction(capsys):
-    assert main(["nc_matmull"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["nc_matmull"])
 
     assert capsys.readouterr().err == (
-        "neuroncore.isa: no instruction 'nc_matmull'; did you mean 'nc_matmul'?\n"
+        "neuroncore: error: no instruction 'nc_matmull'; did you mean 'nc_matmul'? "
+        "(see neuroncore --help)\n"
     )

@@ -63,3 +63,12 @@ def _folders(module: ModuleType | None) -> Iterator[str]:
     """Where a module or package of the top level was found."""
     places = getattr(module, "__path__", None) or [getattr(module, "__file__", None)]
     yield from (os.path.dirname(place) for place in places if place)  # noqa: PTH120
+
+
+def our_command(module: str) -> tuple[str, ...]:
+    """Python with the function `main` of a module of ours, for a child process.
+
+    `python -m` would import the modules of the working folder first.
+    """
+    start = f"import sys; sys.flags.safe_path or sys.path.__setitem__(0, {os.devnull!r})"
+    return sys.executable, "-c", f"{start}; from {module} import main; sys.exit(main())"

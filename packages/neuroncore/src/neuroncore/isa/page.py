@@ -35,7 +35,7 @@ def describe(record: Instruction) -> str:
 @cache
 def docstring(record: Instruction) -> str:
     """`describe` without the rejections: finding them executes examples and parses source code."""
-    return _joined(_sections(record, [[f"Rejections: python -m neuroncore.isa {record.name}"]]))
+    return _joined(_sections(record, [[f"Rejections: python -m neuroncore {record.name}"]]))
 
 
 def _joined(sections: Iterable[list[str]]) -> str:

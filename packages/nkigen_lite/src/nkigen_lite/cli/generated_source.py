@@ -17,6 +17,7 @@ import numpy as np
 
 from neuroncore.commands.arrays import load_arrays, random_array, save_arrays
 from neuroncore.commands.files import check_output, naming_output, write_whole
+from neuroncore.commands.user_folder import our_command
 from neuroncore.errors import LaunchError
 from nkigen_lite.cli.function import users_code
 from nkigen_lite.compiler.compile import Compiled
@@ -115,7 +116,7 @@ def run_source(kernel: Compiled, source: str, arrays: Sequence[np.ndarray]) -> A
         save_arrays(folder / "inputs", kernel.inputs(*arrays))
         program = kernel.program
         options = ("--backend", "beta2", "--nki", program.nki, "--target", program.target)
-        command = (sys.executable, "-m", "nki_runtime", *options, "--shadow", str(driver))
+        command = (*our_command("nki_runtime.cli"), *options, "--shadow", str(driver))
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RunError(done.stdout + done.stderr)

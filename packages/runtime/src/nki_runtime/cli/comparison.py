@@ -20,6 +20,7 @@ from typing import IO
 
 import numpy as np
 
+from neuroncore.commands.user_folder import our_command
 from neuroncore.errors import LaunchError, Place
 from neuroncore.machine.launch import RUNNING
 from neuroncore.machine.observe import Event, Watcher
@@ -84,7 +85,7 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     """One of the runs; only the first one's output is shown."""
     return subprocess.Popen(
-        [sys.executable, "-m", "nki_runtime", *options, *program],
+        [*our_command("nki_runtime.cli"), *options, *program],
         env=os.environ | {ROLE: role},
         pass_fds=[pipe],
         stdout=None if role.startswith("sends") else subprocess.DEVNULL,

@@ -6,7 +6,6 @@ import ast
 import importlib.util
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from neuroncore.commands.function import find_function, parse_name
+from neuroncore.commands.user_folder import our_command
 from neuroncore.documents import read_utf8, unreadable
 from neuroncore.errors import LaunchError, OptionError
 from neuroncore.program import Program, parse_program
@@ -104,7 +104,7 @@ class Wanted:
             language = "beta1" if self.nki.startswith("0.1") else "beta2"
             options = ("--backend", language, "--nki", self.nki, "--target", self.target)
             named = (str(_DRIVER), folder, self.name, *self.specs)
-            command = (sys.executable, "-m", "nki_runtime", *options, "--shadow", *named)
+            command = (*our_command("nki_runtime.cli"), *options, "--shadow", *named)
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if mistake.is_file():
                 raise UsageError(mistake.read_text("utf-8", "replace"))

@@ -39,7 +39,7 @@ KERNELS = [
 @pytest.mark.parametrize(("file", "kernel", "cases"), KERNELS)
 def test_the_migrated_kernel_computes_what_the_old_one_did(file, kernel, cases):
     old = Path("{folder}", "old", file)
-    command = [sys.executable, "-m", "nki_migrate", "verify", old, file, "--entry", kernel]
+    command = [sys.executable, "-P", "-m", "nki_migrate", "verify", old, file, "--entry", kernel]
     done = subprocess.run(
         [*command, "--cases", cases], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -1,19 +1,15 @@
-"""`python -m neuroncore.timeline [FILE]`: the tables of constants, printed or put into FILE."""
+"""The tables of the constants of the latency model, for docs/model.md."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from neuroncore.errors import LaunchError
 from neuroncore.targets import TARGETS
 from neuroncore.timeline.compilation.toolchain import TRANSFORMATIONS
 from neuroncore.timeline.results.uncertainty import WIDER
 from neuroncore.work import costs
 
-BEGIN, END = "<!-- constants: begin -->", "<!-- constants: end -->"
 _KIND = "documented", "inferred", "measured", "assumed"
 
 
@@ -36,15 +32,6 @@ def tables() -> str:
             *_table(found["constants"], "unit"),
         ]
     )
-
-
-def with_tables(document: str) -> str:
-    """The document with the tables of today. Raises LaunchError where it has no place for them."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise LaunchError("no place for the constants", expected=f"the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{tables()}\n{END}{after}"
 
 
 def _counts(rows: Mapping[str, Any]) -> Iterator[str]:
@@ -89,22 +76,5 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def main(arguments: list[str]) -> int:
-    """Print the tables, or rewrite them between the markers of the one argument."""
-    if len(arguments) > 1 or any(a.startswith("-") for a in arguments):
-        print(__doc__, file=sys.stderr)
-        return 0 if arguments in (["-h"], ["--help"]) else 2
-    if not arguments:
-        print(tables())
-        return 0
-    page = Path(arguments[0])
-    try:
-        page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
-    except (OSError, LaunchError) as wrong:
-        print(f"{page}: {wrong}", file=sys.stderr)
-        return 2
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    print(tables())

@@ -1,8 +1,7 @@
-"""`python -m neuroncore.checks.subset`: the rules as the table of docs/checks.md."""
+"""The rules of `subset` as a table, for docs/checks.md."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 
 from neuroncore.checks.subset.rules import RULES, Verdict
@@ -25,4 +24,4 @@ def _words(verdict: Verdict) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(table()) + "\n")
+    print("\n".join(table()))
