@@ -198,6 +198,8 @@ def _play(
     raise_findings(program, compiler.without_cost)
     try:
         for step in steps:
+            if state.is_too_late:
+                raise TooLateError
             if callable(step):
                 step()
                 continue

@@ -203,6 +203,18 @@ def test_a_call_that_breaks_a_rule_of_the_version_is_rejected_with_all_others():
     assert [e.what for e in error.errors] == ["divide is not an operation of trn2"] * 2
 
 
+@pytest.mark.parametrize(("version", "is_rejected"), [("0.6", False), ("0.5", True)])
+def test_a_verified_program_is_checked_again_for_another_version_only(version, is_rejected):
+    made = program(T.replace("64", "65"))
+
+    try:
+        emit(made, version, verified=True)
+    except ProgramError as error:
+        assert is_rejected, error
+    else:
+        assert not is_rejected
+
+
 # -- division -------------------------------------------------------------------------------------
 
 

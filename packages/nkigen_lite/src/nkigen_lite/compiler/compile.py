@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.errors import LaunchError
+from neuroncore.machine.garbage_collection import fewer_collections
 from neuroncore.program import (
     Allocate,
     Program,
@@ -67,7 +68,8 @@ class Compiled:
     @cached_property
     def source(self) -> str:
         """The kernel as NKI source of the program's version."""
-        return emit(self.program, self.program.nki)
+        with fewer_collections:
+            return emit(self.program, self.program.nki, verified=True)
 
     @cached_property
     def stats(self) -> Stats:
@@ -147,7 +149,8 @@ def compile(
     """
     check_version(nki)
     known = resolve_target(target).name
-    return compiled(trace(function, *specs, keeps_names=True), known, nki, in_place)
+    with fewer_collections:
+        return compiled(trace(function, *specs, keeps_names=True), known, nki, in_place)
 
 
 def compiled(traced: Graph, target: str, nki: str, in_place: bool = False) -> Compiled:

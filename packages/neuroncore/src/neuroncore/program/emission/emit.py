@@ -82,8 +82,9 @@ _HEAD = "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n"
 _NEEDED = frozenset({"nki", "nisa", "nl", "range", "float"})  # names that statements refer to
 
 
-def emit(program: Program, version: str = DEFAULT_VERSION) -> str:
-    """The program as a kernel of that NKI version: imports, one decorated function.
+def emit(program: Program, version: str = DEFAULT_VERSION, *, verified: bool = False) -> str:
+    """The program as a kernel of that NKI version: imports, one decorated function. `verified`:
+    `check` has passed already, for the program as it is.
 
     Raises ProgramError where calls break a rule of that version, UnsupportedError where the version
     has no way to write something, LaunchError for a version that is none.
@@ -95,7 +96,8 @@ def emit(program: Program, version: str = DEFAULT_VERSION) -> str:
             expected="one of " + ", ".join(VERSIONS[1:]),
         )
     adapted = in_version(with_whole_constants(through_hbm(program)), version)
-    check_calls(adapted)
+    if not verified or adapted != program:
+        check_calls(adapted)
     has_arrays = any(b.content is not None for b in adapted.buffers().values())
     needed = _NEEDED | MODULES if has_arrays else _NEEDED
     return _Writer(without_clashes(adapted, needed), version).source()

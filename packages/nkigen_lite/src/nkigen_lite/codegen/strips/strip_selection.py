@@ -15,6 +15,7 @@ from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
 from nkigen_lite.codegen.loop_nests.tiles import Tiles
+from nkigen_lite.codegen.matmul.operand_tiles import bytes_of
 from nkigen_lite.codegen.strips.strip_loops import PSUM_BANKS, Strip, Strips
 from nkigen_lite.fusion.array_view import ArrayView, buffer_view
 from nkigen_lite.fusion.budget import in_rows
@@ -202,6 +203,8 @@ def _fitting(plan: Plan, strip: Strip) -> tuple[int, int] | None:
     """(rows of a partition, interleaved tiles): the most with which all is on chip twice; or
     one row, once."""
     usable = sbuf_bytes(plan.context.target.name)
+    if _matrix_bytes(plan, strip) > usable:
+        return None
     *larger, least = _candidates(strip)
     held, used = _peaks(plan, strip, least)
     if used > NUM_PSUM_BANKS or held > usable:
@@ -211,6 +214,13 @@ def _fitting(plan: Plan, strip: Strip) -> tuple[int, int] | None:
         if used <= NUM_PSUM_BANKS and 2 * held <= usable:
             return shape
     return least
+
+
+def _matrix_bytes(plan: Plan, strip: Strip) -> int:
+    """Bytes of SBUF in a partition that the right matrices of its products take."""
+    rights = {product.operands[1] for product in strip.products}
+    specs = (plan.graph.specs[v] for v in rights)
+    return sum(bytes_of(*s.shape[-2:], s.dtype) for s in specs)
 
 
 def _candidates(strip: Strip) -> Iterator[tuple[int, int]]:
