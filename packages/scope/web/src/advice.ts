@@ -3,17 +3,28 @@ import type { Advice, Kernel } from "./data.ts";
 import { el, percent, time } from "./dom.ts";
 import { type Selection, firstOfLine } from "./model.ts";
 
-const gain = (kernel: Kernel, ns: number): string => ns > 0 ? `saves ${time(ns)} (${percent(ns / kernel.totalNs)})` : "saves nothing";
+const gain = (kernel: Kernel, ns: number): string => ns > 0 ? `saves ${time(ns)} (${percent(ns / kernel.totalNs)})`
+  : "saves nothing";
 
 export function advice(selection: Selection, open: (view: string) => void): HTMLElement {
   const kernel = selection.now, files = selection.document.files;
-  if (!kernel.advice.length) return el("p", {}, "No advice: nothing was found, or the kernel is too large to be played again with changes.");
-  const line = (at: readonly number[]) => el("button", { onclick: () => { selection.pickLine(at.join(":"), firstOfLine(kernel, at)); open("Source"); } }, `${files[at[0]!]?.path.split("/").pop()}:${at[1]}`);
+  if (!kernel.advice.length) return el("p", {},
+    "No advice: nothing was found, or the kernel is too large to be played again with changes.");
+  const line = (at: readonly number[]) =>
+    el("button", { onclick: () => { selection.pickLine(at.join(":"), firstOfLine(kernel, at)); open("Source"); } },
+    `${files[at[0]!]?.path.split("/").pop()}:${at[1]}`);
   const item = (a: Advice) => el("li", {}, el("h4", {}, `${a.title}: ${gain(kernel, a.gainNs)}`), el("p", {}, a.text),
-    el("p", { class: "soft" }, `Played again: ${a.experiment}.`, a.nextNs === null || a.nextNs === a.gainNs ? "" : ` After the ones above it ${gain(kernel, a.nextNs)}${a.nextNs > 0 ? "" : " more"}.`),
+    el("p", { class: "soft" }, `Played again: ${a.experiment}.`, a.nextNs === null || a.nextNs === a.gainNs ? ""
+      : ` After the ones above it ${gain(kernel, a.nextNs)}${a.nextNs > 0 ? "" : " more"}.`),
     a.lines.length ? el("p", { class: "bar" }, ...a.lines.map((at) => line(at!))) : null);
-  const part = (name: Advice["part"], head: string, text: string) => { const entries = kernel.advice.filter((a) => a.part === name); return entries.length ? [el("h3", {}, head), el("p", {}, text), el("ol", { class: "advice" }, ...entries.map(item))] : []; };
-  return el("div", {}, ...part("cause", "Causes of waiting", "Each cause was taken away in the model and the kernel was played again. Gains are of the model, on a machine without that cost: changes of the kernel reach a part of them."),
+  const part = (name: Advice["part"], head: string, text: string) =>
+    { const entries = kernel.advice.filter((a) => a.part === name); return entries.length
+    ? [el("h3", {}, head), el("p", {}, text), el("ol", { class: "advice" }, ...entries.map(item))] : []; };
+  return el("div", {}, ...part("cause", "Causes of waiting",
+    "Each cause was taken away in the model and the kernel was played again. "
+      + "Gains are of the model, on a machine without that cost: changes of the kernel reach a part of them."),
     ...part("line", "Lines of the critical path", "Each line was left out and the kernel was played again."),
-    ...part("minor", "Seen, with hardly a gain", "Each of these gains less than 1 % alone and after the causes above: it waits behind something larger. They matter once that is gone."));
+    ...part("minor", "Seen, with hardly a gain",
+      "Each of these gains less than 1 % alone and after the causes above: it waits behind something larger. "
+        + "They matter once that is gone."));
 }

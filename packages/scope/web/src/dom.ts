@@ -1,14 +1,15 @@
 // Elements, units, colors: what all views draw with. Text is always set as text, never as markup.
 
 type Child = Node | string | null | undefined | false;
+const isPresent = (value: unknown): boolean => value !== null && value !== undefined && value !== false;
 
 export function el(name: string, attributes: Record<string, any> = {}, ...children: Child[]): HTMLElement {
   const found = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) found.addEventListener(key.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) found.setAttribute(key, value === true ? "" : String(value));
+    else if (isPresent(value)) found.setAttribute(key, value === true ? "" : String(value));
   }
-  found.append(...children.filter((c): c is Node | string => c !== null && c !== undefined && c !== false));
+  found.append(...children.filter((c): c is Node | string => isPresent(c)));
   return found;
 }
 
@@ -16,29 +17,41 @@ export const table = (head: string[], rows: (Child | number)[][], caption?: stri
   el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption ?? head.join(", ") },
     el("table", {}, caption ? el("caption", {}, caption) : null,
       el("thead", {}, el("tr", {}, ...head.map((h) => el("th", { scope: "col" }, h)))),
-      el("tbody", {}, ...rows.map((r) => el("tr", {}, ...r.map((c) => el("td", typeof c === "number" ? { class: "n" } : {}, typeof c === "number" ? String(c) : c)))))));
+      el("tbody", {}, ...rows.map((r) => el("tr", {}, ...r.map(cell))))));
+const cell = (value: Child | number): HTMLElement =>
+  typeof value === "number" ? el("td", { class: "n" }, String(value)) : el("td", {}, value);
 
-export const time = (ns: number): string => ns >= 1e6 ? `${(ns / 1e6).toFixed(2)} ms` : ns >= 1e3 ? `${(ns / 1e3).toFixed(2)} µs` : `${ns.toFixed(ns < 10 ? 1 : 0)} ns`;
-export const bytes = (n: number): string => n >= 1 << 20 ? `${(n / (1 << 20)).toFixed(1)} MiB` : n >= 1024 ? `${(n / 1024).toFixed(1)} KiB` : `${n} B`;
+export const time = (ns: number): string =>
+  ns >= 1e6 ? `${(ns / 1e6).toFixed(2)} ms`
+  : ns >= 1e3 ? `${(ns / 1e3).toFixed(2)} µs`
+  : `${ns.toFixed(ns < 10 ? 1 : 0)} ns`;
+export const bytes = (n: number): string =>
+  n >= 1 << 20 ? `${(n / (1 << 20)).toFixed(1)} MiB` : n >= 1024 ? `${(n / 1024).toFixed(1)} KiB` : `${n} B`;
+/** A number with its noun, which gets an s unless it is one. */
+export const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;
 export const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-const COLORS: Record<string, string> = { tensor: "#4e79a7", vector: "#f28e2b", scalar: "#59a14f", gpsimd: "#b07aa1", sync: "#9c755f", dma: "#76b7b2" };
+const COLORS: Record<string, string> = {
+  tensor: "#4e79a7", vector: "#f28e2b", scalar: "#59a14f", gpsimd: "#b07aa1", sync: "#9c755f", dma: "#76b7b2",
+};
 export const laneColor = (names: string[], lane: number): string => COLORS[names[lane] ?? "dma"]!;
 
 export interface Theme { ink: string; soft: string; grid: string; back: string; accent: string; heat: string }
 export function theme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const get = (name: string) => style.getPropertyValue(`--${name}`).trim();
-  return { ink: get("ink"), soft: get("soft"), grid: get("grid"), back: get("back"), accent: get("accent"), heat: get("heat") };
+  const [ink, soft, grid, back, accent, heat] = ["ink", "soft", "grid", "back", "accent", "heat"].map(get);
+  return { ink, soft, grid, back, accent, heat } as Theme;
 }
 
-/** A canvas as wide as its parent and `height` high, in CSS pixels; `draw` runs in the next frame after each request. */
+/** A canvas as wide as its parent and `height` high, in CSS pixels; `draw` runs in the frame after a request. */
 export class Picture {
   readonly canvas: HTMLCanvasElement;
   private due = false;
   private static readonly all = new WeakMap<HTMLCanvasElement, Picture>();
   static of(canvas: HTMLCanvasElement): Picture { return Picture.all.get(canvas)!; }
-  constructor(readonly height: () => number, readonly draw: (c: CanvasRenderingContext2D, width: number, height: number) => void, label: string) {
+  constructor(readonly height: () => number,
+    readonly draw: (c: CanvasRenderingContext2D, width: number, height: number) => void, label: string) {
     this.canvas = el("canvas", { role: "img", "aria-label": label, tabindex: 0 }) as HTMLCanvasElement;
     Picture.all.set(this.canvas, this);
     new ResizeObserver(() => this.request()).observe(this.canvas);
@@ -70,7 +83,8 @@ export function roundStep(least: number): number {
 }
 
 /** Lines and times of an axis of `ns` nanoseconds from `left` to `right`, the times below `bottom`. */
-export function timeAxis(c: CanvasRenderingContext2D, ns: number, left: number, right: number, top: number, bottom: number): void {
+export function timeAxis(c: CanvasRenderingContext2D, ns: number, left: number, right: number, top: number,
+  bottom: number): void {
   const t = theme(), step = roundStep(ns / ((right - left) / 130));
   c.strokeStyle = t.grid; c.fillStyle = t.soft; c.textAlign = "center";
   for (let n = 0; n * step <= ns; n++) {

@@ -3,7 +3,7 @@ import type { At, Kernel } from "./data.ts";
 import { el } from "./dom.ts";
 import { type Selection, firstOfLine } from "./model.ts";
 
-/** The findings; `open` shows a view. The line of a finding is selected there, where a kernel has instructions of it. */
+/** The findings; `open` shows a view, where the line of a finding is selected if a kernel has instructions of it. */
 export function findings(selection: Selection, open: (view: string) => void): HTMLElement {
   const doc = selection.document;
   const line = (at: NonNullable<At>) => {
@@ -17,7 +17,9 @@ export function findings(selection: Selection, open: (view: string) => void): HT
     return kernel < 0 ? el("span", { class: "soft" }, ` ${text}`) : el("button", { onclick: pick }, text);
   };
   const items = doc.findings.map((f) => el("li", { class: f.severity }, el("b", {}, f.label), `: ${f.message}`,
-    f.count > 1 ? ` (${f.count} times) ` : " ", f.at ? line(f.at) : null, f.cure ? el("p", {}, `Cure: ${f.cure}`) : null, el("pre", {}, f.text)));
+    f.count > 1 ? ` (${f.count} times) ` : " ", f.at ? line(f.at) : null, f.cure ? el("p", {}, `Cure: ${f.cure}`)
+      : null, el("pre", {}, f.text)));
   return el("div", {}, ...doc.errors.map((e) => el("pre", { class: "error" }, e)),
-    items.length ? el("ul", { class: "findings" }, ...items) : el("p", {}, "No findings. Checks run where they are named: nki-run --check all --report FILE.html SCRIPT."));
+    items.length ? el("ul", { class: "findings" }, ...items)
+      : el("p", {}, "No findings. Checks run where they are named: nki-run --check all --report FILE.html SCRIPT."));
 }

@@ -36,7 +36,8 @@ export class Gaps {
 
   /** Takes `length` free ticks between what is taken: where that ended before (-1: nowhere), began behind. */
   insertAt(start: number, length: number): [before: number, behind: number] {
-    const at = bisectRight(this.ends, start), found: [number, number] = [at ? this.ends[at - 1]! : -1, this.starts[at]!];
+    const at = bisectRight(this.ends, start),
+      found: [number, number] = [at ? this.ends[at - 1]! : -1, this.starts[at]!];
     this.busy += length;
     this.insert(at, start, start + length);
     return found;
@@ -46,7 +47,8 @@ export class Gaps {
   room(ready: number, length: number): number {
     const { starts, ends } = this;
     if (!ends.length || ready >= ends.at(-1)!) return ready;
-    for (let at = bisectRight(ends, ready); at < starts.length && starts[at]! - ready < length; at++) ready = Math.max(ready, ends[at]!);
+    for (let at = bisectRight(ends, ready); at < starts.length && starts[at]! - ready < length; at++) ready =
+      Math.max(ready, ends[at]!);
     return ready;
   }
 

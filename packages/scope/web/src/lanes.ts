@@ -9,7 +9,7 @@ export class Lane {
   stall(reason: number, ticks: number): void { this.stalls.set(reason, (this.stalls.get(reason) ?? 0) + ticks); }
 }
 
-/** A stream that the compiler has reordered: an instruction goes into the first gap, as neuroncore.timeline's LooseLane. */
+/** A stream that the compiler reorders: an instruction takes the first gap, as neuroncore.timeline's LooseLane. */
 export class LooseLane extends Lane {
   private readonly taken = new Gaps();
   /** When an instruction left the lane → its bar. */
@@ -21,7 +21,8 @@ export class LooseLane extends Lane {
   /** Where an instruction may start on the lane alone, and where with the ports it takes. */
   room(ready: number, interval: number, ports: readonly Gaps[]): [alone: number, start: number] {
     const alone = ready >= this.free ? ready : this.taken.room(Math.max(ready, this.free - this.horizon), interval);
-    return [alone, ports.some((gaps) => alone < gaps.end) ? commonRoom([this.taken, ...ports], alone, interval) : alone];
+    return [alone, ports.some((gaps) => alone < gaps.end) ? commonRoom([this.taken, ...ports], alone, interval)
+      : alone];
   }
   /** The instruction behind which one starts at `time`. */
   before(time: number): number { return this.ended.get(time) ?? -1; }

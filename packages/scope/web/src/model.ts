@@ -22,7 +22,8 @@ export function rows(kernel: Kernel): Row[] {
       lists[row]!.push(bar);
     }
     const number = key >> 1, name = kernel.laneNames[number] ?? `DMA queue ${number - kernel.laneNames.length}`;
-    lists.forEach((list, row) => found.push({ label: row ? "" : key & 1 ? `${name}: load` : name, lane: number, bars: Int32Array.from(list) }));
+    lists.forEach((list, row) =>
+      found.push({ label: row ? "" : key & 1 ? `${name}: load` : name, lane: number, bars: Int32Array.from(list) }));
   }
   return found;
 }
@@ -71,5 +72,8 @@ export class Selection extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
   pickLine(key: string, bar = -1): void { this.key = key; this.bar = bar; this.dispatchEvent(new Event("change")); }
-  show(kernel: number): void { this.shown.abort(); this.shown = new AbortController(); this.kernel = kernel; this.bar = -1; this.key = ""; this.dispatchEvent(new Event("kernel")); }
+  show(kernel: number): void {
+    this.shown.abort(); this.shown = new AbortController(); this.kernel = kernel; this.bar = -1;
+    this.key = ""; this.dispatchEvent(new Event("kernel"));
+  }
 }

@@ -2,7 +2,7 @@
 import { advice } from "./advice.ts";
 import { compare, merged } from "./compare.ts";
 import { type Comparison, type Document, type Kernel, inflate, parse } from "./data.ts";
-import { bytes, el, percent, time } from "./dom.ts";
+import { bytes, count, el, percent, time } from "./dom.ts";
 import { findings } from "./findings.ts";
 import { memory } from "./memory.ts";
 import { migration } from "./migration.ts";
@@ -34,52 +34,80 @@ const VIEWS: [name: string, view: View, present: (d: Document) => boolean][] = [
 ];
 
 /** What the address asks for: `#NAME` shows a view, `#NAME.svg` is its SVG text. */
-const asked = (/^#(?<name>.*?)(?<svg>\.svg)?$/.exec(decodeURIComponent(location.hash))?.groups ?? {}) as { name?: string; svg?: string };
+const asked: { name?: string; svg?: string } =
+  /^#(?<name>.*?)(?<svg>\.svg)?$/.exec(decodeURIComponent(location.hash))?.groups ?? {};
 
 /** Shows the view of that name. */
 function open(name: string): void {
-  for (const tab of document.querySelectorAll<HTMLElement>("[role=tab]")) if (tab.textContent === name) { tab.click(); tab.focus(); }
+  for (const tab of document.querySelectorAll<HTMLElement>("[role=tab]")) {
+    if (tab.textContent === name) { tab.click(); tab.focus(); }
+  }
 }
 
 /** As the views show it: what the toolchain makes of the kernel, or the kernel as written beside that. */
 function times(k: Kernel): string {
-  const made = `as the toolchain of NKI ${k.nki} makes it (${k.assumed.map(([name]) => name.replace(/_/g, " ")).join(", ")})`;
-  const shown = `${time(k.totalNs)} ${k.mode === "device" ? made : "as written, which the views show"}, ${time(k.launchNs)} with the launch, on`;
+  const made = `as the toolchain of NKI ${k.nki} makes it`;
+  const changes = k.assumed.map(([name]) => name.replace(/_/g, " "));
+  const form = k.mode === "device" ? `${made} (${changes.join(", ")})` : "as written, which the views show";
+  const shown = `${time(k.totalNs)} ${form}, ${time(k.launchNs)} with the launch, on`;
   const device = k.whatIf.find((w) => w.kind === "mode" && w.name === "device")?.totalNs;
-  return device === undefined ? shown : `${time(device)} as the toolchain of NKI ${k.nki} makes it; ${shown}`;
+  return device === undefined ? shown : `${time(device)} ${made}; ${shown}`;
+}
+
+function work(k: Kernel): string {
+  const shares = `MFU ${percent(k.mfu)}, MBU ${percent(k.mbu)}, DMA efficiency ${percent(k.dmaEfficiency)}`;
+  const amount = `${count(k.numOps, "micro-op")}, ${bytes(k.hbmBytes)} of HBM`;
+  return `${k.target}. ${amount}. ${shares}. Busiest: ${k.bottleneck}.`;
+}
+
+/** A kernel in the list of kernels. */
+function entry(k: Kernel): string {
+  const side = k.side ? `${k.side}: ` : "", form = k.mode === "device" ? "" : ", as written";
+  const launches = k.launches > 1 ? `, ${k.launches} launches` : "";
+  return `${side}${k.name} on ${k.target}${form}: ${time(k.totalNs)}${launches}`;
 }
 
 function head(selection: Selection): HTMLElement {
   const d = selection.document;
   const figures = el("p", { class: "figures" });
   const show = () => {
-    const k = selection.now;
-    const work = k && `${k.numOps} micro-ops, ${bytes(k.hbmBytes)} of HBM. MFU ${percent(k.mfu)}, MBU ${percent(k.mbu)}`;
-    figures.textContent = k ? `${times(k)} ${k.target}. ${work}, DMA efficiency ${percent(k.dmaEfficiency)}. Busiest: ${k.bottleneck}.`
-      : d.migrations.length ? `${d.migrations.length} file${d.migrations.length > 1 ? "s" : ""} migrated.` : "No kernel has a timeline.";
+    figures.textContent = selection.now ? `${times(selection.now)} ${work(selection.now)}`
+      : d.migrations.length ? `${count(d.migrations.length, "file")} migrated.` : "No kernel has a timeline.";
   };
   show();
   selection.addEventListener("kernel", show);
-  const choose = el("select", { id: "kernel", onchange: (e: Event) => selection.show(+(e.target as HTMLSelectElement).value) },
-    ...d.kernels.map((k, n) => el("option", { value: n }, `${k.side ? `${k.side}: ` : ""}${k.name} on ${k.target}${k.mode === "device" ? "" : ", as written"}: ${time(k.totalNs)}${k.launches > 1 ? `, ${k.launches} launches` : ""}`)));
-  return el("header", {}, ...d.errors.slice(0, 1).map((e) => el("pre", { class: "error" }, e)), d.kernels.length > 1 ? el("p", {}, el("label", { for: "kernel" }, "Kernel "), choose) : null, figures);
+  const choose = el("select",
+    { id: "kernel", onchange: (e: Event) => selection.show(+(e.target as HTMLSelectElement).value) },
+    ...d.kernels.map((k, n) => el("option", { value: n }, entry(k))));
+  return el("header", {}, ...d.errors.slice(0, 1).map((e) => el("pre", { class: "error" }, e)),
+    d.kernels.length > 1 ? el("p", {}, el("label", { for: "kernel" }, "Kernel "), choose) : null, figures);
 }
 
 function build(doc: Document): HTMLElement {
   const selection = new Selection(doc);
-  const texts = doc.texts.map(([title, text]): (typeof VIEWS)[number] => [title, () => el("pre", { class: "scroll", tabindex: 0 }, text), () => true]);
+  const texts = doc.texts.map(([title, text]): (typeof VIEWS)[number] =>
+    [title, () => el("pre", { class: "scroll", tabindex: 0 }, text), () => true]);
   const views = [...VIEWS, ...texts].filter(([, , present]) => present(doc));
-  const panels = views.map(([name], n) => el("section", { role: "tabpanel", id: `panel-${n}`, "aria-labelledby": `tab-${n}`, "data-view": name, hidden: true }));
+  const panels = views.map(([name], n) =>
+    el("section",
+      { role: "tabpanel", id: `panel-${n}`, "aria-labelledby": `tab-${n}`, "data-view": name, hidden: true }));
   const built = new Set<number>();
   const show = (n: number, focus = false) => {
-    tabs.forEach((tab, i) => { tab.setAttribute("aria-selected", String(i === n)); tab.tabIndex = i === n ? 0 : -1; panels[i]!.hidden = i !== n; });
+    tabs.forEach((tab, i) => {
+      tab.setAttribute("aria-selected", String(i === n)); tab.tabIndex = i === n ? 0 : -1;
+      panels[i]!.hidden = i !== n;
+    });
     if (!built.has(n)) { built.add(n); panels[n]!.replaceChildren(views[n]![1](selection)); }
     if (focus) tabs[n]!.focus();
   };
-  const tabs = views.map(([name], n) => el("button", { role: "tab", id: `tab-${n}`, "aria-controls": `panel-${n}`, onclick: () => show(n) }, name));
+  const tabs = views.map(([name], n) =>
+    el("button", { role: "tab", id: `tab-${n}`, "aria-controls": `panel-${n}`, onclick: () => show(n) }, name));
   const list = el("div", { role: "tablist", "aria-label": "Views", onkeydown: (e: KeyboardEvent) => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-    if (by) { e.preventDefault(); show((tabs.findIndex((t) => t.tabIndex === 0) + by + tabs.length) % tabs.length, true); }
+    if (by) {
+      e.preventDefault();
+      show((tabs.findIndex((t) => t.tabIndex === 0) + by + tabs.length) % tabs.length, true);
+    }
   } }, ...tabs);
   selection.addEventListener("kernel", () => { built.clear(); show(tabs.findIndex((t) => t.tabIndex === 0)); });
   const named = views.findIndex(([name]) => name === asked.name);
@@ -92,13 +120,16 @@ async function start(): Promise<void> {
   try {
     const read = async <T = Document>(id: string) => parse<T>(await inflate(document.getElementById(id)!.textContent!));
     const one = await read("data");
-    const doc = document.getElementById("data2") ? merged(one, await read("data2"), await read<Comparison>("comparison")) : one;
+    const doc = document.getElementById("data2")
+      ? merged(one, await read("data2"), await read<Comparison>("comparison")) : one;
     app.replaceChildren(build(doc));
     (document.getElementById("summary") as HTMLDetailsElement).open = false;
     const panel = asked.svg && app.querySelector<HTMLElement>(`[role=tabpanel]:not([hidden])`);
-    if (panel) document.body.replaceChildren(el("pre", { id: "svg" }, panel.dataset.view === asked.name ? svg(panel) : ""));
+    const picture = panel && panel.dataset.view === asked.name ? svg(panel) : "";
+    if (panel) document.body.replaceChildren(el("pre", { id: "svg" }, picture));
   } catch (error) {
-    app.replaceChildren(el("p", { class: "error" }, `The views cannot be shown: ${error instanceof Error ? error.message : error}. The summary below is complete.`));
+    app.replaceChildren(el("p", { class: "error" },
+      `The views cannot be shown: ${error instanceof Error ? error.message : error}. The summary below is complete.`));
   }
   document.documentElement.dataset.ready = "true";
 }

@@ -25,7 +25,8 @@ export interface Played {
   perNs: number; end: number;
   /** Which candidate of the target was the fastest. */
   candidate: Candidate;
-  bars: Record<"site" | "lane" | "kind" | "start" | "busy" | "end" | "cause" | "why" | "call" | "instance" | "bytes", Column>;
+  bars: Record<"site" | "lane" | "kind" | "start" | "busy" | "end" | "cause" | "why" | "call" | "instance" | "bytes",
+    Column>;
   lanes: Record<string, LaneUse>;
   path: { bar: Column; ticks: Column };
 }
@@ -35,7 +36,8 @@ const [LANE, RESOURCE] = [2, 3], [WEIGHTS, MULTIPLY, PASS, TABLE, TRANSFER] = [0
 /** To the nearest whole number, halves to the even one, as Python rounds. */
 const round = (x: number): number => { const up = Math.round(x); return x % 1 === 0.5 && up % 2 ? up - 1 : up; };
 
-type Site = Work & { number: number; own: Lane; step: (site: Site, at: number) => void; intervals: number[]; gaps: Gaps[]; unit: Gaps | null; length: number; share: number; gap: number; tail: number; begin: number };
+type Site = Work & { number: number; own: Lane; step: (site: Site, at: number) => void; intervals: number[];
+  gaps: Gaps[]; unit: Gaps | null; length: number; share: number; gap: number; tail: number; begin: number };
 
 class Player {
   private readonly bars: number[][] = [[], [], [], [], [], [], [], [], []];
@@ -55,11 +57,13 @@ class Player {
   private readonly weights: Ready = { time: 0, bar: -1, why: LANE };
   private readonly ready: Ready = { time: 0, bar: -1, why: LANE };
   private readonly semaphore: number;
-  private weightsFree = 0; private multiplyStart = 0; private table: string | null = null; private tableThere = 0; private tableBar = -1;
+  private weightsFree = 0; private multiplyStart = 0; private table: string | null = null;
+  private tableThere = 0; private tableBar = -1;
   private since: number; private warmBusy = 0; private cold = false;
   private readonly window: number;
 
-  constructor(of: Replay, private readonly candidate: Candidate, private readonly model: Model, private readonly change: Change) {
+  constructor(of: Replay, private readonly candidate: Candidate, private readonly model: Model,
+    private readonly change: Change) {
     const target = model.targets[change.target]!, ghz = target.machine.clock_ghz;
     this.replay = of.tables[candidate.table]!;
     this.values = { ...target.values, ...of.values[change.target], ...change.values };
@@ -72,11 +76,16 @@ class Player {
     this.window = this.ticks("WARM_UP");
     this.since = -this.window;
     const queues = change.queues ?? target.machine.dma_queues, horizon = this.ticks("REORDER_HORIZON");
-    this.lanes = Array.from({ length: this.firstQueue + queues }, (_, number) => candidate.reorders && number < this.firstQueue ? new LooseLane(number, horizon) : new Lane(number));
+    this.lanes = Array.from({ length: this.firstQueue + queues },
+      (_, number) => candidate.reorders && number < this.firstQueue ? new LooseLane(number, horizon)
+      : new Lane(number));
     const { tracks, calls } = this.replay, copies = new Map<number, number>(), sites = this.bars[0]!;
-    for (const [name, n] of Object.entries(copiesOf(candidate, queues, change))) if (tracks.includes(name)) copies.set(tracks.indexOf(name), n);
-    const key = (call: number, other: number) => 2 ** 26 * call + other, cuts = new Set(change.cuts.map(([call, other]) => key(call, other)));
-    this.regions = new Regions(this.replay, copies, cuts.size ? (site, bar) => bar >= 0 && cuts.has(key(calls[site]!, calls[sites[bar]!]!)) : null);
+    for (const [name, n] of Object.entries(copiesOf(candidate, queues,
+      change))) if (tracks.includes(name)) copies.set(tracks.indexOf(name), n);
+    const key = (call: number, other: number) => 2 ** 26 * call + other,
+      cuts = new Set(change.cuts.map(([call, other]) => key(call, other)));
+    this.regions = new Regions(this.replay, copies, cuts.size
+      ? (site, bar) => bar >= 0 && cuts.has(key(calls[site]!, calls[sites[bar]!]!)) : null);
   }
 
   private ns(time: number): number { return round(time * this.perNs); }
@@ -85,14 +94,18 @@ class Player {
 
   /** The sites, ready to be played. */
   private sites(): Site[] {
-    const { works, reorders } = this.candidate, [pass, matmul] = reorders ? [this.loosePass, this.looseMatmul] : [this.pass, this.matmul];
+    const { works, reorders } = this.candidate, [pass, matmul] = reorders ? [this.loosePass, this.looseMatmul]
+      : [this.pass, this.matmul];
     let transfers = 0;
     return Array.from(works.of, (of, number) => {
-      const work = works.each[of]!, site = { ...work, number, gaps: [], intervals: [], unit: null, length: 0, share: 0, gap: 0, tail: 0, begin: 0 } as unknown as Site;
+      const work = works.each[of]!,
+        site = { ...work, number, gaps: [], intervals: [], unit: null, length: 0, share: 0, gap: 0, tail: 0,
+        begin: 0 } as unknown as Site;
       if (work.kind === TRANSFER) return this.transfer(site, transfers++);
       site.own = this.lanes[work.lane]!;
       site.step = work.kind === PASS ? pass : matmul;
-      site.intervals = (work.kind === PASS ? [work.interval!] : work.passes!.flat()).map((cycles) => this.cycles(work.lane, cycles * this.factor(number)));
+      site.intervals = (work.kind === PASS ? [work.interval!] : work.passes!.flat())
+        .map((cycles) => this.cycles(work.lane, cycles * this.factor(number)));
       site.gaps = (work.ports ?? []).map((name) => this.ports.get(name) ?? this.ports.set(name, new Gaps()).get(name)!);
       return site;
     });
@@ -100,12 +113,15 @@ class Player {
   private factor(site: number): number { return this.change.costs?.[this.replay.calls[site]!] ?? 1; }
   private transfer(site: Site, number: number): Site {
     const { values, machine } = this, queues = this.lanes.length - this.firstQueue;
-    const queue = this.candidate.reorders ? 0 : (this.change.queueOf[this.replay.calls[site.number]!] ?? number) % queues, unit = site.generators![queue % 2];
+    const queue = this.candidate.reorders ? 0
+      : (this.change.queueOf[this.replay.calls[site.number]!] ?? number) % queues, unit = site.generators![queue % 2];
     site.own = this.lanes[this.firstQueue + queue]!;
     site.unit = unit ? this.generators[unit]! : null;
-    const engines = Math.min(machine.dma_engines, Math.ceil(site.partitions! / this.model.partitionsPerDmaEngine), site.descriptors!) || 1;
+    const engines = Math.min(machine.dma_engines, Math.ceil(site.partitions! / this.model.partitionsPerDmaEngine),
+      site.descriptors!) || 1;
     const each = Math.max(site.run! / values.DMA_BANDWIDTH! + values.DMA_DESCRIPTOR!, values.DMA_DESCRIPTOR_MIN!);
-    site.length = Math.max(1, round(Math.max(1, this.ns(site.descriptors! / engines * each)) * this.factor(site.number)));
+    site.length = Math.max(1,
+      round(Math.max(1, this.ns(site.descriptors! / engines * each)) * this.factor(site.number)));
     const idle = this.ticks("DMA_GAP") * engines / machine.dma_engines;
     site.share = Math.max(1, round(site.length * engines / machine.dma_engines + idle));
     site.gap = round(idle);
@@ -126,9 +142,13 @@ class Player {
     return this.result();
   }
 
-  private add(site: number, lane: number, kind: number, start: number, free: number, end: number, cause: number, why: number): number {
-    const [sites, lanes, kinds, starts, busy, ends, causes, whys, instances] = this.bars as [number[], number[], number[], number[], number[], number[], number[], number[], number[]];
-    sites.push(site); lanes.push(lane); kinds.push(kind); starts.push(start); busy.push(free - start); ends.push(end); causes.push(cause); whys.push(why); instances.push(this.instruction);
+  private add(site: number, lane: number, kind: number, start: number, free: number, end: number, cause: number,
+    why: number): number {
+    const [sites, lanes, kinds, starts, busy, ends, causes, whys, instances] =
+      this.bars as [number[], number[], number[], number[], number[], number[], number[], number[], number[]];
+    sites.push(site); lanes.push(lane); kinds.push(kind); starts.push(start);
+    busy.push(free - start); ends.push(end); causes.push(cause); whys.push(why);
+    instances.push(this.instruction);
     return sites.length - 1;
   }
   /** The cause of a wait and the lane that was waited for, as one number. */
@@ -140,7 +160,8 @@ class Player {
   }
 
   private pass(site: Site, at: number): void {
-    const { ready, regions } = this, lane = site.own, until = at + site.reads + site.writes + site.adds, interval = site.intervals[0]!;
+    const { ready, regions } = this, lane = site.own, until = at + site.reads + site.writes + site.adds,
+      interval = site.intervals[0]!;
     regions.look(ready, site.number, lane.number, at, until, site.reads, site.adds);
     if (site.table !== null && site.table !== this.table) this.loadTable(site);
     let [start, cause, why] = [lane.free, lane.last, LANE];
@@ -171,14 +192,19 @@ class Player {
   private warm(start: number, interval: number): number {
     if (!this.window) return interval;
     const elapsed = start - this.since;
-    if (elapsed >= this.window) { this.cold = 2 * this.warmBusy < elapsed || !this.warmBusy; this.since = start; this.warmBusy = 0; }
+    if (elapsed >= this.window) {
+      this.cold = 2 * this.warmBusy < elapsed || !this.warmBusy; this.since = start;
+      this.warmBusy = 0;
+    }
     if (this.cold) interval *= 2;
     this.warmBusy += interval;
     return interval;
   }
   private matmul(site: Site, at: number): void {
-    const { weights, ready, regions } = this, lane = site.own, split = at + Math.min(1, site.reads), until = at + site.reads + site.writes + site.adds;
-    const reads = site.reads - (split - at), latency = this.latency[lane.number]!, loadLatency = this.cycles(lane.number, this.values.LOAD_LATENCY!);
+    const { weights, ready, regions } = this, lane = site.own, split = at + Math.min(1, site.reads),
+      until = at + site.reads + site.writes + site.adds;
+    const reads = site.reads - (split - at), latency = this.latency[lane.number]!,
+      loadLatency = this.cycles(lane.number, this.values.LOAD_LATENCY!);
     let start = Math.max(this.weightsFree, this.multiplyStart), filled = start, begin = start, end = start;
     regions.look(weights, site.number, lane.number, at, split, split - at, 0);
     regions.look(ready, site.number, lane.number, split, until, reads, site.adds);
@@ -215,7 +241,8 @@ class Player {
       const slot = site.unit.reserve(trigger, this.ticks("DMA_ISSUE"));
       if (slot > trigger) { trigger = slot; why = RESOURCE; }
     }
-    const begin = trigger + site.begin, end = Math.max(this.bandwidth.fill(begin, site.share) - site.gap, begin + site.length);
+    const begin = trigger + site.begin,
+      end = Math.max(this.bandwidth.fill(begin, site.share) - site.gap, begin + site.length);
     const complete = end + site.tail + this.ticks("DMA_COMPLETION");
     this.stall(lane, trigger, cause, why);
     const bar = this.add(site.number, lane.number, TRANSFER, trigger, end, complete, cause, why);
@@ -235,7 +262,8 @@ class Player {
 
   // As the compiler reorders: in the first gap of the engine behind the operands.
   private loosePass(site: Site, at: number): void {
-    const { ready, regions } = this, lane = site.own as LooseLane, until = at + site.reads + site.writes + site.adds, interval = site.intervals[0]!, latency = this.latency[lane.number]!;
+    const { ready, regions } = this, lane = site.own as LooseLane, until = at + site.reads + site.writes + site.adds,
+      interval = site.intervals[0]!, latency = this.latency[lane.number]!;
     regions.look(ready, site.number, lane.number, at, until, site.reads, site.adds, latency + this.semaphore);
     if (site.table !== null) {
       if (site.table !== this.table) this.loadTable(site);
@@ -253,7 +281,8 @@ class Player {
     regions.done(lane.number, at, until, site.reads, end + this.semaphore, bar);
   }
   private looseMatmul(site: Site, at: number): void {
-    const { ready, regions } = this, lane = site.own as LooseLane, until = at + site.reads + site.writes + site.adds, latency = this.latency[lane.number]!;
+    const { ready, regions } = this, lane = site.own as LooseLane, until = at + site.reads + site.writes + site.adds,
+      latency = this.latency[lane.number]!;
     regions.look(ready, site.number, lane.number, at, until, site.reads, site.adds, latency + this.semaphore);
     let [from, behind, by, end] = [ready.time, ready.bar, ready.why, 0];
     for (let n = 0; n < site.intervals.length; n += 2) {
@@ -273,19 +302,26 @@ class Player {
 
   private result(): Played {
     type Nine = [Column, Column, Column, Column, Column, Column, Column, Column, Column];
-    const [site, lane, kind, start, busy, end, cause, why, instance] = this.bars.map((c) => Float64Array.from(c)) as Column[] as Nine;
-    const bars = { site, lane, kind, start, busy, end, cause, why, instance, call: site.map((n) => this.replay.calls[n]!), bytes: site.map((n) => this.replay.bytes[n]!) };
-    return { perNs: this.perNs, end: Math.max(...this.lanes.map((l) => l.end)), candidate: this.candidate, bars, lanes: this.uses(), path: criticalPath(bars) };
+    const [site, lane, kind, start, busy, end, cause, why, instance] =
+      this.bars.map((c) => Float64Array.from(c)) as Column[] as Nine;
+    const bars = { site, lane, kind, start, busy, end, cause, why, instance,
+      call: site.map((n) => this.replay.calls[n]!), bytes: site.map((n) => this.replay.bytes[n]!) };
+    return { perNs: this.perNs, end: Math.max(...this.lanes.map((l) => l.end)), candidate: this.candidate, bars,
+      lanes: this.uses(), path: criticalPath(bars) };
   }
   private uses(): Record<string, LaneUse> {
     const { model, perNs, firstQueue } = this, found: Record<string, LaneUse> = {}, all = new Map<number, number>();
-    const named = (stalls: Map<number, number>) => Object.fromEntries([...stalls].filter(([, t]) => t).sort((a, b) => b[1] - a[1]).map(([key, t]) => {
+    const named = (stalls: Map<number, number>) =>
+      Object.fromEntries([...stalls].filter(([, t]) => t).sort((a, b) => b[1] - a[1]).map(([key, t]) => {
       const why = model.causes[key >> 4]!, who = (key & 15) - 1;
       return [who < 0 ? why : `${why} ${model.links[why]} ${model.lanes[who] ?? model.dma}`, t / perNs];
     }));
-    model.lanes.forEach((name, n) => { found[name] = { busy: this.lanes[n]!.busy / perNs, stalls: named(this.lanes[n]!.stalls) }; });
-    for (const queue of this.lanes.slice(firstQueue)) queue.stalls.forEach((t, key) => all.set(key, (all.get(key) ?? 0) + t));
-    found[model.dma] = { busy: Math.max(this.bandwidth.busy, ...Object.values(this.generators).map((g) => g.busy)) / perNs, stalls: named(all) };
+    model.lanes.forEach((name, n) =>
+      { found[name] = { busy: this.lanes[n]!.busy / perNs, stalls: named(this.lanes[n]!.stalls) }; });
+    for (const queue of this.lanes.slice(firstQueue)) queue.stalls.forEach((t, key) =>
+      all.set(key, (all.get(key) ?? 0) + t));
+    found[model.dma] = { busy: Math.max(this.bandwidth.busy,
+      ...Object.values(this.generators).map((g) => g.busy)) / perNs, stalls: named(all) };
     return found;
   }
 }
@@ -307,11 +343,14 @@ function criticalPath(bars: Pick<Played["bars"], "start" | "end" | "cause">): Pl
 }
 
 /** Buffer → its copies with so many DMA queues, as the toolchain has them and as `change` says. */
-export const copiesOf = (candidate: Candidate, queues: number, change: Pick<Change, "copies">): Record<string, number> => ({ ...candidate.copies[32 - Math.clz32(queues)], ...change.copies });
+export const copiesOf = (candidate: Candidate, queues: number, change: Pick<Change, "copies">): Record<string,
+  number> => ({ ...candidate.copies[32 - Math.clz32(queues)], ...change.copies });
 
-/** The timeline of the changed kernel, as the fastest candidate gives it. Throws where it does not run on the target. */
+/** The timeline of the changed kernel, of its fastest candidate. Throws where it does not run on the target. */
 export function play(replay: Replay, model: Model, change: Change): Played {
   const candidates = replay.candidates[change.target];
-  if (!candidates || "reason" in candidates) throw new Error(candidates ? candidates.reason : `no table for ${change.target}`);
-  return candidates.map((each) => new Player(replay, each, model, change).play()).reduce((best, other) => other.end < best.end ? other : best);
+  if (!candidates || "reason" in candidates) throw new Error(candidates ? candidates.reason
+    : `no table for ${change.target}`);
+  return candidates.map((each) => new Player(replay, each, model, change).play())
+    .reduce((best, other) => other.end < best.end ? other : best);
 }

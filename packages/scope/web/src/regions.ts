@@ -17,7 +17,8 @@ export class Regions {
   private readonly rotates: boolean;
 
   /** `copies`: track → how many copies of it are used in turn. `cut`: whether a site ignores a bar. */
-  constructor(private readonly replay: Table, copies: ReadonlyMap<number, number>, private readonly cut: ((site: number, bar: number) => boolean) | null) {
+  constructor(private readonly replay: Table, copies: ReadonlyMap<number, number>,
+    private readonly cut: ((site: number, bar: number) => boolean) | null) {
     const num = replay.track.length, { first, second } = replay.overlaps;
     this.rotates = copies.size > 0;
     this.count = new Int32Array(replay.tracks.length).fill(1);
@@ -28,7 +29,9 @@ export class Regions {
     for (let i = 0; i < num; i++) this.first[i + 1]! += this.first[i]!;
     this.others = new Int32Array(2 * first.length);
     const at = this.first.slice();
-    for (let i = 0; i < first.length; i++) { this.others[at[first[i]!]!++] = second[i]!; this.others[at[second[i]!]!++] = first[i]!; }
+    for (let i = 0; i < first.length; i++) {
+      this.others[at[first[i]!]!++] = second[i]!; this.others[at[second[i]!]!++] = first[i]!;
+    }
     this.at = new Int32Array(num);
     let size = 0;
     for (let region = 0; region < num; region++) { this.at[region] = size; size += this.count[replay.track[region]!]!; }
@@ -40,17 +43,22 @@ export class Regions {
   /** The buffer is allocated anew: its next copy is used from now on. */
   made(track: number): void { this.turns[track]!++; }
 
-  private slot(region: number): number { const track = this.replay.track[region]!; return this.turns[track]! % this.count[track]!; }
+  private slot(region: number): number {
+    const track = this.replay.track[region]!;
+    return this.turns[track]! % this.count[track]!;
+  }
 
   /**
    * Looks at the regions executed[from..until), the first `reads` of which are read, the last `adds` added to.
    * Before it writes, an instruction waits for its own lane until `lag` before that releases; -1: not at all.
    */
-  look(into: Ready, site: number, lane: number, from: number, until: number, reads: number, adds: number, lag = -1): void {
+  look(into: Ready, site: number, lane: number, from: number, until: number, reads: number, adds: number,
+    lag = -1): void {
     const { replay, rotates, at, first, others, written, read, cut } = this;
     let ready = 0, bar = -1, why = LANE;
     for (let i = from; i < until; i++) {
-      const region = replay.executed[i]!, slot = rotates ? this.slot(region) : 0, isAdd = i >= until - adds, cause = isAdd ? DATA : SPACE;
+      const region = replay.executed[i]!, slot = rotates ? this.slot(region) : 0, isAdd = i >= until - adds,
+        cause = isAdd ? DATA : SPACE;
       for (let n = first[region]! - 1; n < first[region + 1]!; n++) {
         const one = at[n < first[region]! ? region : others[n]!]! + slot;
         if (i < from + reads) {
@@ -58,7 +66,9 @@ export class Regions {
           if (time >= ready && (time > ready || by > bar) && !cut?.(site, by)) { ready = time; bar = by; why = DATA; }
         } else if (written[one]! >= ready || read[one]! >= ready) {
           this.released(site, one, lane, cause, isAdd ? -1 : lag);
-          if (this.time >= ready && (this.time > ready || this.bar > bar)) { ready = this.time; bar = this.bar; why = this.why; }
+          if (this.time >= ready && (this.time > ready || this.bar > bar)) {
+            ready = this.time; bar = this.bar; why = this.why;
+          }
         }
       }
     }
@@ -73,11 +83,16 @@ export class Regions {
     this.bar = this.writer[one]!; this.why = cause;
     if (cut?.(site, this.bar)) { this.time = this.bar = -1; }
     if (this.read[one]! <= 0) return;
-    if (rlane[one] === lane) { this.later(site, this.read2[one]!, this.reader2[one]!); this.later(site, own(this.read[one]!), this.reader[one]!); }
+    if (rlane[one] === lane) {
+      this.later(site, this.read2[one]!, this.reader2[one]!);
+      this.later(site, own(this.read[one]!), this.reader[one]!);
+    }
     else this.later(site, this.read[one]!, this.reader[one]!);
   }
   private later(site: number, time: number, bar: number): void {
-    if ((time > this.time || (time === this.time && bar > this.bar)) && !this.cut?.(site, bar)) { this.time = time; this.bar = bar; this.why = SPACE; }
+    if ((time > this.time || (time === this.time && bar > this.bar)) && !this.cut?.(site, bar)) {
+      this.time = time; this.bar = bar; this.why = SPACE;
+    }
   }
 
   /** The instruction releases the same regions at `release`. */
@@ -90,12 +105,18 @@ export class Regions {
   }
   private wasWritten(one: number, lane: number, release: number, bar: number): void {
     this.written[one] = release; this.writer[one] = bar; this.wlane[one] = lane;
-    if (this.read[one]) { this.read[one] = this.read2[one] = 0; this.reader[one] = this.reader2[one] = this.rlane[one] = -1; }
+    if (this.read[one]) {
+      this.read[one] = this.read2[one] = 0;
+      this.reader[one] = this.reader2[one] = this.rlane[one] = -1;
+    }
   }
   private wasRead(one: number, lane: number, release: number, bar: number): void {
     const { read, read2, reader, reader2, rlane } = this;
     if (lane === rlane[one]) { if (release > read[one]!) { read[one] = release; reader[one] = bar; } }
-    else if (release >= read[one]!) { read2[one] = read[one]!; reader2[one] = reader[one]!; read[one] = release; reader[one] = bar; rlane[one] = lane; }
+    else if (release >= read[one]!) {
+      read2[one] = read[one]!; reader2[one] = reader[one]!; read[one] = release;
+      reader[one] = bar; rlane[one] = lane;
+    }
     else if (release > read2[one]!) { read2[one] = release; reader2[one] = bar; }
   }
 }

@@ -1,9 +1,10 @@
 // The source: every line with its share of the critical path, busy time, stalls and HBM bytes.
 import type { Kernel } from "./data.ts";
-import { bytes, el, percent, time } from "./dom.ts";
+import { bytes, count, el, percent, time } from "./dom.ts";
 import { type Line, type Selection, byLine } from "./model.ts";
 
-const METRICS: [name: keyof Line & string, label: string][] = [["path", "critical path"], ["busy", "busy time"], ["stall", "stalls"], ["bytes", "HBM bytes"]];
+const METRICS: [name: keyof Line & string, label: string][] =
+  [["path", "critical path"], ["busy", "busy time"], ["stall", "stalls"], ["bytes", "HBM bytes"]];
 const AROUND = 8;
 
 export class SourceView {
@@ -16,15 +17,19 @@ export class SourceView {
 
   constructor(private readonly kernel: Kernel, private readonly selection: Selection) {
     this.lines = byLine(kernel);
-    const choose = el("select", { id: "metric", onchange: (e: Event) => { this.metric = (e.target as HTMLSelectElement).value; this.render(); } }, ...METRICS.map(([n, l]) => el("option", { value: n }, l)));
-    this.root.append(el("p", { class: "bar" }, el("label", { for: "metric" }, "Heat by "), choose), this.details, this.body);
+    const onchange = (e: Event) => { this.metric = (e.target as HTMLSelectElement).value; this.render(); };
+    const choose = el("select", { id: "metric", onchange }, ...METRICS.map(([n, l]) => el("option", { value: n }, l)));
+    this.root.append(el("p", { class: "bar" }, el("label", { for: "metric" }, "Heat by "), choose), this.details,
+      this.body);
     this.render();
     selection.follow(() => this.changed());
     this.changed();
   }
 
   private value(line: Line | undefined): number { return line ? (line as any)[this.metric] as number : 0; }
-  private shown(value: number): string { return this.metric === "bytes" ? bytes(value) : time(value / this.kernel.perNs); }
+  private shown(value: number): string {
+    return this.metric === "bytes" ? bytes(value) : time(value / this.kernel.perNs);
+  }
 
   private render(): void {
     const most = Math.max(1, ...[...this.lines.values()].map((l) => this.value(l)));
@@ -36,22 +41,29 @@ export class SourceView {
       if (!used.length) return;
       const rows = this.near(used, file.lines.length).map((n) => {
         const key = `${number}:${n}`, line = this.lines.get(key), value = this.value(line);
-        const row = el(line ? "button" : "div", { class: "line", style: `--share:${Math.round(100 * value / most)}%`, onclick: line ? () => this.pick(key, line) : () => {} },
-          el("span", { class: "heat" }, value ? `${this.shown(value)} ${percent(value / total)}` : ""), el("span", { class: "num" }, String(n)), el("code", {}, file.lines[n - 1] ?? ""));
+        const onclick = () => { if (line) this.pick(key, line); };
+        const row = el(line ? "button" : "div",
+          { class: "line", style: `--share:${Math.round(100 * value / most)}%`, onclick },
+          el("span", { class: "heat" }, value ? `${this.shown(value)} ${percent(value / total)}` : ""),
+          el("span", { class: "num" }, String(n)), el("code", {}, file.lines[n - 1] ?? ""));
         if (line) this.elements.set(key, row);
         return row;
       });
       parts.push(el("h3", {}, file.path), el("div", { class: "source scroll" }, ...rows));
     });
     const placeless = [...this.lines].filter(([k]) => !/^\d+:\d+$/.test(k));
-    if (placeless.length) parts.push(el("h3", {}, "Without a source line"), el("ul", {}, ...placeless.map(([k, l]) => el("li", {}, `${k}: ${this.shown(this.value(l))}`))));
+    const items = placeless.map(([k, l]) => el("li", {}, `${k}: ${this.shown(this.value(l))}`));
+    if (items.length) parts.push(el("h3", {}, "Without a source line"), el("ul", {}, ...items));
     this.body.replaceChildren(...parts);
     this.changed();
   }
   /** The lines to print: what is used and what is around, in order. */
-  private near(used: number[], count: number): number[] {
+  private near(used: number[], length: number): number[] {
     const found = new Set<number>();
-    for (const n of used) for (let i = Math.max(1, n - AROUND); i <= Math.min(count || n, n + AROUND); i++) found.add(i);
+    for (const n of used) {
+      const last = Math.min(length || n, n + AROUND);
+      for (let i = Math.max(1, n - AROUND); i <= last; i++) found.add(i);
+    }
     return [...found].sort((a, b) => a - b);
   }
   private pick(key: string, line: Line): void { this.selection.pickLine(key, line.bars[0] ?? -1); }
@@ -60,10 +72,16 @@ export class SourceView {
     for (const [key, row] of this.elements) row.setAttribute("aria-pressed", String(key === this.selection.key));
     const line = this.lines.get(this.selection.key);
     this.elements.get(this.selection.key)?.scrollIntoView({ block: "nearest" });
-    if (!line) { this.details.replaceChildren(el("p", { class: "soft" }, "Select a line to mark its instructions in all views.")); return; }
+    if (!line) {
+      this.details.replaceChildren(el("p", { class: "soft" }, "Select a line to mark its instructions in all views."));
+      return;
+    }
     const at = line.bars.indexOf(this.selection.bar), ns = (t: number) => time(t / this.kernel.perNs);
     const step = (by: number) => this.selection.pick(line.bars[Math.min(line.bars.length - 1, Math.max(0, at + by))]!);
-    this.details.replaceChildren(el("p", {}, `${line.bars.length} micro-ops: busy ${ns(line.busy)}, stalls ${ns(line.stall)}, critical path ${ns(line.path)}, ${bytes(line.bytes)} of HBM. `,
-      at >= 0 ? `Number ${at + 1} is selected. ` : "", el("button", { onclick: () => step(-1) }, "Previous"), " ", el("button", { onclick: () => step(1) }, "Next")));
+    const times = `busy ${ns(line.busy)}, stalls ${ns(line.stall)}, critical path ${ns(line.path)}`;
+    this.details.replaceChildren(el("p", {},
+      `${count(line.bars.length, "micro-op")}: ${times}, ${bytes(line.bytes)} of HBM. `,
+      at >= 0 ? `Number ${at + 1} is selected. ` : "",
+      el("button", { onclick: () => step(-1) }, "Previous"), " ", el("button", { onclick: () => step(1) }, "Next")));
   }
 }

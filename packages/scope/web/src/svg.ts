@@ -5,7 +5,9 @@ const escaped = (text: string): string => text.replace(/[&<>"]/g, (c) => `&#${c.
 const n = (x: number): string => String(+x.toFixed(2));
 type Attributes = Record<string, string | number>;
 const tag = (name: string, attributes: Attributes, inner = ""): string =>
-  `<${name} ${Object.entries(attributes).map(([k, v]) => `${k}="${typeof v === "number" ? n(v) : escaped(v)}"`).join(" ")}>${inner}</${name}>`;
+  `<${name} ${Object.entries(attributes).map(attribute).join(" ")}>${inner}</${name}>`;
+const attribute = ([name, value]: [string, string | number]): string =>
+  `${name}="${typeof value === "number" ? n(value) : escaped(value)}"`;
 const ANCHORS: Record<string, string> = { left: "start", center: "middle", right: "end" };
 
 /** The part of a canvas context that pictures draw with; what is drawn becomes elements. */
@@ -17,21 +19,30 @@ class Recorder {
   private clips = 0;
   constructor(private readonly id: string) {}
   private shape(name: string, attributes: Attributes, paint: "fill" | "stroke"): void {
-    const style: Attributes = paint === "fill" ? { fill: this.fillStyle } : { fill: "none", stroke: this.strokeStyle, "stroke-width": this.lineWidth };
+    const style: Attributes = paint === "fill" ? { fill: this.fillStyle }
+      : { fill: "none", stroke: this.strokeStyle, "stroke-width": this.lineWidth };
     this.out.push(tag(name, { ...attributes, ...style }));
   }
-  fillRect(x: number, y: number, width: number, height: number): void { this.shape("rect", { x, y, width, height }, "fill"); }
-  strokeRect(x: number, y: number, width: number, height: number): void { this.shape("rect", { x, y, width, height }, "stroke"); }
+  fillRect(x: number, y: number, width: number, height: number): void {
+    this.shape("rect", { x, y, width, height }, "fill");
+  }
+  strokeRect(x: number, y: number, width: number, height: number): void {
+    this.shape("rect", { x, y, width, height }, "stroke");
+  }
   fillText(text: string, x: number, y: number, most?: number): void {
-    const fits: Attributes = most === undefined || 6.5 * text.length <= most ? {} : { textLength: most, lengthAdjust: "spacingAndGlyphs" };
-    this.out.push(tag("text", { x, y, fill: this.fillStyle, "text-anchor": ANCHORS[this.textAlign]!, ...fits }, escaped(text)));
+    const fits: Attributes = most === undefined || 6.5 * text.length <= most ? {}
+      : { textLength: most, lengthAdjust: "spacingAndGlyphs" };
+    this.out.push(tag("text", { x, y, fill: this.fillStyle, "text-anchor": ANCHORS[this.textAlign]!, ...fits },
+      escaped(text)));
   }
   beginPath(): void { this.path = ""; }
   moveTo(x: number, y: number): void { this.path += `M${n(x)} ${n(y)}`; }
   lineTo(x: number, y: number): void { this.path += `L${n(x)} ${n(y)}`; }
   rect(x: number, y: number, w: number, h: number): void { this.path += `M${n(x)} ${n(y)}h${n(w)}v${n(h)}h${n(-w)}z`; }
   /** Whole circles, which is what pictures draw. */
-  arc(x: number, y: number, r: number): void { this.path += `M${n(x - r)} ${n(y)}a${n(r)} ${n(r)} 0 1 0 ${n(2 * r)} 0a${n(r)} ${n(r)} 0 1 0 ${n(-2 * r)} 0`; }
+  arc(x: number, y: number, r: number): void {
+    this.path += `M${n(x - r)} ${n(y)}a${n(r)} ${n(r)} 0 1 0 ${n(2 * r)} 0a${n(r)} ${n(r)} 0 1 0 ${n(-2 * r)} 0`;
+  }
   stroke(): void { this.shape("path", { d: this.path }, "stroke"); }
   fill(): void { this.shape("path", { d: this.path }, "fill"); }
   save(): void { this.open.push(0); }
@@ -53,31 +64,46 @@ export function svg(panel: HTMLElement): string {
   const drawn = pictures.map((picture, i) => {
     const recorder = new Recorder(`clip-${i}`), { x, y } = at(picture.canvas.getBoundingClientRect());
     picture.draw(recorder as unknown as CanvasRenderingContext2D, picture.width, picture.height());
-    return tag("g", { transform: `translate(${n(x)} ${n(y)})`, "font-size": 12, "aria-label": picture.canvas.getAttribute("aria-label")! }, recorder.out.join(""));
+    return tag("g", { transform: `translate(${n(x)} ${n(y)})`, "font-size": 12,
+      "aria-label": picture.canvas.getAttribute("aria-label")! }, recorder.out.join(""));
   });
-  const shades = [...panel.querySelectorAll<HTMLElement>(".details, .line, .meter, .changed, .key")].map((part) => shade(part, at));
-  const head = { xmlns: "http://www.w3.org/2000/svg", width: box.width, height: box.height, viewBox: `0 0 ${n(box.width)} ${n(box.height)}`, "font-family": "system-ui, sans-serif" };
-  return tag("svg", head, [tag("rect", { width: box.width, height: box.height, fill: theme().back }), ...shades, ...texts(panel, at), ...drawn].join("\n"));
+  const shades = [...panel.querySelectorAll<HTMLElement>(".details, .line, .meter, .changed, .key")]
+    .map((part) => shade(part, at));
+  const head = { xmlns: "http://www.w3.org/2000/svg", width: box.width, height: box.height,
+    viewBox: `0 0 ${n(box.width)} ${n(box.height)}`, "font-family": "system-ui, sans-serif" };
+  const back = tag("rect", { width: box.width, height: box.height, fill: theme().back });
+  return tag("svg", head, [back, ...shades, ...texts(panel, at), ...drawn].join("\n"));
 }
 
 type At = (r: DOMRect) => { x: number; y: number };
 
 /** The background of an element: the part of its width that `--share` says, or all of it. */
 function shade(part: HTMLElement, at: At): string {
-  const r = part.getBoundingClientRect(), style = getComputedStyle(part), share = style.getPropertyValue("--share"), key = style.getPropertyValue("--key");
-  if (key) return tag("rect", { x: at(r).x, y: at(r).y + r.height / 2 - 2, width: parseFloat(style.fontSize), height: 4, fill: key });
-  const fill = share ? style.getPropertyValue("--fill").trim() || theme().heat : style.backgroundColor;
-  return tag("rect", { ...at(r), width: share ? (r.width * parseFloat(share)) / 100 : r.width, height: r.height, fill, ...(style.getPropertyValue("--fill") ? { opacity: 0.45 } : {}) });
+  const r = part.getBoundingClientRect(), { x, y } = at(r), style = getComputedStyle(part);
+  const [share, key, own] = ["--share", "--key", "--fill"].map((name) => style.getPropertyValue(name).trim());
+  if (key) return tag("rect", { x, y: y + r.height / 2 - 2, width: parseFloat(style.fontSize), height: 4, fill: key });
+  const fill = share ? own || theme().heat : style.backgroundColor, opacity: Attributes = own ? { opacity: 0.45 } : {};
+  const width = share ? (r.width * parseFloat(share)) / 100 : r.width;
+  return tag("rect", { x, y, width, height: r.height, fill, ...opacity });
 }
 
 /** Every line of text of an element. */
 function* texts(panel: HTMLElement, at: At): Generator<string> {
   const walker = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT), range = document.createRange();
-  const rect = (node: Node, from: number, until: number) => { range.setStart(node, from); range.setEnd(node, until); return range.getClientRects(); };
+  const rect = (node: Node, from: number, until: number) => {
+    range.setStart(node, from); range.setEnd(node, until);
+    return range.getClientRects();
+  };
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const style = getComputedStyle(node.parentElement!), text = node.textContent!;
     let line: { r: DOMRect; from: number; until: number } | null = null;
-    const flush = () => line ? tag("text", { x: at(line.r).x, y: at(line.r).y + 0.78 * line.r.height, fill: style.color, "font-size": parseFloat(style.fontSize), "font-family": style.fontFamily, "font-weight": style.fontWeight, "xml:space": "preserve" }, escaped(text.slice(line.from, line.until))) : "";
+    const font = { fill: style.color, "font-size": parseFloat(style.fontSize), "font-family": style.fontFamily,
+      "font-weight": style.fontWeight, "xml:space": "preserve" };
+    const flush = () => {
+      if (!line) return "";
+      const { x, y } = at(line.r);
+      return tag("text", { x, y: y + 0.78 * line.r.height, ...font }, escaped(text.slice(line.from, line.until)));
+    };
     for (const word of text.matchAll(/\S+/g)) {
       const whole = rect(node, word.index, word.index + word[0].length);
       if (!whole.length) continue;

@@ -6,7 +6,8 @@ import type { Selection } from "./model.ts";
 const SIDE = 300;
 /** Marks of cells: what they say, their colors. */
 const MARKS: Record<number, [name: string, color: string]> = {
-  255: ["NaN", "#d1242f"], 254: ["+infinity", "#e040fb"], 253: ["−infinity", "#00897b"], 252: ["never written", "#8c959f"],
+  255: ["NaN", "#d1242f"], 254: ["+infinity", "#e040fb"], 253: ["−infinity", "#00897b"],
+  252: ["never written", "#8c959f"],
 };
 
 export class TensorsView {
@@ -22,9 +23,14 @@ export class TensorsView {
   constructor(private readonly kernel: Kernel, private readonly selection: Selection) {
     this.heat = new Picture(() => SIDE, (c) => this.drawHeat(c), "Heat map of the result");
     this.bars = new Picture(() => 120, (c, w) => this.drawBars(c, w), "Histogram of the result");
-    this.slider = el("input", { type: "range", min: 0, value: 0, "aria-label": "Result", oninput: () => this.go(this.shown[+this.slider.value]!) }) as HTMLInputElement;
+    const oninput = () => this.go(this.shown[+this.slider.value]!);
+    const range = { type: "range", min: 0, value: 0, "aria-label": "Result", oninput };
+    this.slider = el("input", range) as HTMLInputElement;
     const t = kernel.tensors;
-    if (!t || !t.results.length) { this.root.append(el("p", {}, "No results are kept: the kernel was not run with values.")); return; }
+    if (!t || !t.results.length) {
+      this.root.append(el("p", {}, "No results are kept: the kernel was not run with values."));
+      return;
+    }
     let start = 0;
     for (const r of t.results) { this.starts.push(start); start += r.rows * r.columns; }
     const names = [...new Set(t.results.map((r) => r.tensor))];
@@ -34,12 +40,17 @@ export class TensorsView {
     };
     const options = [el("option", { value: "" }, "all tensors"), ...names.map((n) => el("option", { value: n }, n))];
     const choose = el("select", { id: "tensor", onchange }, ...options);
-    const step = (by: number) => { const s = this.shown, i = s.indexOf(this.at) + by; this.go(s[Math.min(s.length - 1, Math.max(0, i))]!); };
+    const step = (by: number) => {
+      const shown = this.shown, next = shown.indexOf(this.at) + by;
+      this.go(shown[Math.min(shown.length - 1, Math.max(0, next))]!);
+    };
     const left = Object.entries(t.left);
-    const key = Object.values(MARKS).reverse().map(([name, color]) => el("span", { class: "key", style: `--key: ${color}` }, name));
+    const key = Object.values(MARKS).reverse()
+      .map(([name, color]) => el("span", { class: "key", style: `--key: ${color}` }, name));
     const others = left.map(([n, c]) => `${n} (${c})`).join(", ");
     this.root.append(el("p", { class: "bar" }, el("label", { for: "tensor" }, "Tensor "), choose,
-      el("button", { onclick: () => step(-1) }, "Step back"), el("button", { onclick: () => step(1) }, "Step forward"), this.slider),
+      el("button", { onclick: () => step(-1) }, "Step back"),
+      el("button", { onclick: () => step(1) }, "Step forward"), this.slider),
       this.text, this.heat.canvas, el("p", { class: "soft" }, ...key), this.bars.canvas,
       left.length ? el("p", { class: "soft" }, `The first ${t.results.length} results are kept. Not kept: ${others}. `,
         "nki-run --dump DIR writes what every tensor held at the end.") : "");
@@ -49,7 +60,9 @@ export class TensorsView {
   }
 
   private get results(): Result[] { return this.kernel.tensors!.results; }
-  private get shown(): number[] { return this.results.map((_, i) => i).filter((i) => !this.name || this.results[i]!.tensor === this.name); }
+  private get shown(): number[] {
+    return this.results.map((_, i) => i).filter((i) => !this.name || this.results[i]!.tensor === this.name);
+  }
 
   private go(at: number, picks = true): void {
     this.at = at;
@@ -57,13 +70,18 @@ export class TensorsView {
     this.slider.max = String(shown.length - 1);
     this.slider.value = String(shown.indexOf(at));
     const number = (v: number) => Number(v.toPrecision(6)).toString();
-    this.text.replaceChildren(el("p", {}, el("b", {}, r.tensor), r.step < 0 ? " is an input" : ` after instruction ${r.step + 1} (${this.instruction(r.step)})`,
+    this.text.replaceChildren(el("p", {}, el("b", {}, r.tensor), r.step < 0 ? " is an input"
+      : ` after instruction ${r.step + 1} (${this.instruction(r.step)})`,
       `: ${r.dtype} ${r.shape.join(" × ")}${r.first.length ? ` from element [${r.first.join(", ")}]` : ""}. `,
       `From ${number(r.least)} to ${number(r.greatest)}, mean ${number(r.mean)}. `,
       el("span", { class: r.nans ? "error" : "" }, `${r.nans} NaN`), `, ${r.infinite} infinite`,
-      r.unwritten ? `, ${r.unwritten} that nothing has written, or computed from such.` : "."), el("p", { class: "soft" }, this.sampled(r)));
+      r.unwritten ? `, ${r.unwritten} that nothing has written, or computed from such.` : "."),
+        el("p", { class: "soft" }, this.sampled(r)));
     this.heat.request(); this.bars.request();
-    if (picks && r.step >= 0) { const bar = this.kernel.bars.instance.indexOf(r.step); if (bar >= 0 && bar !== this.selection.bar) this.selection.pick(bar); }
+    if (picks && r.step >= 0) {
+      const bar = this.kernel.bars.instance.indexOf(r.step);
+      if (bar >= 0 && bar !== this.selection.bar) this.selection.pick(bar);
+    }
   }
   private instruction(step: number): string {
     const bar = this.kernel.bars.instance.indexOf(step);
@@ -71,16 +89,18 @@ export class TensorsView {
   }
   private follow(): void {
     if (this.selection.bar < 0) return;
-    const step = this.kernel.bars.instance[this.selection.bar]!, at = step < 0 ? -1 : this.results.findIndex((r) => r.step === step);
+    const step = this.kernel.bars.instance[this.selection.bar]!;
+    const at = step < 0 ? -1 : this.results.findIndex((r) => r.step === step);
     if (at >= 0 && at !== this.at) { this.name = ""; this.go(at, false); }
   }
 
   /** What the cells and the histogram leave out of a result. */
   private sampled(r: Result): string {
     const size = r.shape.reduce((a, b) => a * b, 1), counted = r.histogram.reduce((a, b) => a + b, 0);
-    const cells = `Sampled: ${r.rows} × ${r.columns} cells for ${r.shape.join(" × ")} elements. A cell has the color of the first element of its block, `
-      + "or that of a NaN, infinite or unwritten element anywhere in the block";
-    const bars = counted < size - r.nans - r.infinite - r.unwritten ? "; the histogram counts evenly spaced elements" : "";
+    const cells = `Sampled: ${r.rows} × ${r.columns} cells for ${r.shape.join(" × ")} elements. A cell has the color `
+      + "of the first element of its block, or that of a NaN, infinite or unwritten element anywhere in the block";
+    const bars = counted < size - r.nans - r.infinite - r.unwritten
+      ? "; the histogram counts evenly spaced elements" : "";
     return size > r.rows * r.columns ? `${cells}${bars}.` : "";
   }
 
@@ -95,7 +115,8 @@ export class TensorsView {
       c.fillRect(x * cell, y * cell, Math.ceil(cell), Math.ceil(cell));
     }
     c.fillStyle = theme().soft; c.textAlign = "left";
-    ["rows: dimension 0", "blue: least", "yellow: greatest"].forEach((line, i) => c.fillText(line, r.columns * cell + 12, 14 + 16 * i));
+    ["rows: dimension 0", "blue: least", "yellow: greatest"]
+      .forEach((line, i) => c.fillText(line, r.columns * cell + 12, 14 + 16 * i));
   }
   private drawBars(c: CanvasRenderingContext2D, w: number): void {
     if (!this.starts.length) return;

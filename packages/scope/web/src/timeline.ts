@@ -4,7 +4,8 @@ import { Picture, el, laneColor, percent, roundStep, theme, time } from "./dom.t
 import { type Row, type Selection, rows } from "./model.ts";
 
 const LABELS = 120, ROW = 18, GAP = 3, HEAD = 22, HANDLE = 7, AWAY = 24;
-const STALL = 4, CAUSES: Record<string, string> = { data: "#e15759", buffer: "#edc948", engine: "#bab0ac", resource: "#b07aa1" };
+const STALL = 4;
+const CAUSES: Record<string, string> = { data: "#e15759", buffer: "#edc948", engine: "#bab0ac", resource: "#b07aa1" };
 let views = 0;
 
 export class TimelineView {
@@ -22,12 +23,14 @@ export class TimelineView {
   private drag: { x: number; y: number; from: number; until: number; moved: boolean; wait: boolean } | null = null;
 
   /** With `cut`, the wait of the selected bar has a handle; dragged away, it calls `cut`. */
-  constructor(private kernel: Kernel, private readonly selection: Selection, private readonly cut: (() => void) | null = null) {
+  constructor(private kernel: Kernel, private readonly selection: Selection,
+    private readonly cut: (() => void) | null = null) {
     const keys = `timeline-keys-${views++}`;
     this.rows = rows(kernel);
     this.until = this.whole;
     this.onPath = new Set(kernel.path.bar);
-    this.picture = new Picture(() => HEAD + this.rows.length * (ROW + GAP) + 6, (c, w) => this.draw(c, w), `Timeline of ${kernel.name}: ${this.rows.length} rows, ${time(kernel.totalNs)}`);
+    this.picture = new Picture(() => HEAD + this.rows.length * (ROW + GAP) + 6, (c, w) => this.draw(c, w),
+      `Timeline of ${kernel.name}: ${this.rows.length} rows, ${time(kernel.totalNs)}`);
     const canvas = this.picture.canvas;
     canvas.setAttribute("aria-describedby", keys);
     canvas.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
@@ -41,11 +44,14 @@ export class TimelineView {
     canvas.addEventListener("dblclick", () => this.see(0, this.whole));
     canvas.addEventListener("keydown", (e) => this.key(e));
     const button = (text: string, act: () => void) => el("button", { onclick: act }, text);
-    this.root = el("div", {}, el("p", { class: "bar" },
-      button("Whole", () => this.see(0, this.whole)), button("Zoom in", () => this.zoom(0.5)), button("Zoom out", () => this.zoom(2)),
-      button("Selected", () => this.seeBar()), button("Previous", () => this.step(-1)), button("Next", () => this.step(1)), button("Waited for", () => this.cause())),
-      canvas, el("p", { class: "soft", id: keys }, "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; "
-        + "C: what it waited for; 0: whole. Outlined bars are on the critical path."), this.legend(),
+    const bar = el("p", { class: "bar" },
+      button("Whole", () => this.see(0, this.whole)), button("Zoom in", () => this.zoom(0.5)),
+      button("Zoom out", () => this.zoom(2)), button("Selected", () => this.seeBar()),
+      button("Previous", () => this.step(-1)), button("Next", () => this.step(1)),
+      button("Waited for", () => this.cause()));
+    const help = "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: "
+      + "what it waited for; 0: whole. Outlined bars are on the critical path.";
+    this.root = el("div", {}, bar, canvas, el("p", { class: "soft", id: keys }, help), this.legend(),
       kernel.repeats.length ? el("p", { class: "soft" }, this.leftOut()) : "",
       this.level, this.details, this.uses);
     this.uses.replaceChildren(this.stalls());
@@ -88,7 +94,8 @@ export class TimelineView {
     if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
       const by = (e.deltaX || e.deltaY) / this.scale();
       this.see(this.from + by, this.until + by);
-    } else this.zoom(Math.exp(e.deltaY / 400), Math.min(1, Math.max(0, (e.offsetX - LABELS) / (this.picture.width - LABELS))));
+    } else this.zoom(Math.exp(e.deltaY / 400),
+      Math.min(1, Math.max(0, (e.offsetX - LABELS) / (this.picture.width - LABELS))));
   }
   private move(e: PointerEvent): void {
     if (!this.drag) {
@@ -108,19 +115,20 @@ export class TimelineView {
     else if (drag && !drag.moved) this.selection.pick(this.barAt(e.offsetX, e.offsetY));
   }
   /** The ends of the line from what the selected bar waited for to the bar, in pixels. */
-  private wait(): [x: number, y: number, x2: number, y2: number] | null {
+  private waitLine(): [x: number, y: number, x2: number, y2: number] | null {
     const bar = this.selection.bar, cause = bar < 0 || !this.cut ? -1 : this.kernel.bars.cause[bar]!;
     if (cause < 0) return null;
-    const { start, busy } = this.kernel.bars, scale = this.scale(), x = (tick: number) => LABELS + (tick - this.from) * scale;
+    const { start, busy } = this.kernel.bars, scale = this.scale(),
+      x = (tick: number) => LABELS + (tick - this.from) * scale;
     const y = (n: number) => HEAD + this.rows.findIndex((r) => r.bars.includes(n)) * (ROW + GAP) + ROW / 2;
     return [x(start[cause]! + busy[cause]!), y(cause), x(start[bar]!), y(bar)];
   }
   private isOnHandle(x: number, y: number): boolean {
-    const wait = this.wait();
+    const wait = this.waitLine();
     return wait !== null && Math.hypot(x - (wait[0] + wait[2]) / 2, y - (wait[1] + wait[3]) / 2) <= HANDLE + 2;
   }
   private drawWait(c: CanvasRenderingContext2D, t: ReturnType<typeof theme>): void {
-    const wait = this.wait();
+    const wait = this.waitLine();
     if (!wait) return;
     c.strokeStyle = t.accent; c.fillStyle = t.back; c.lineWidth = 2;
     c.beginPath(); c.moveTo(wait[0], wait[1]); c.lineTo(wait[2], wait[3]); c.stroke();
@@ -132,8 +140,10 @@ export class TimelineView {
   private key(e: KeyboardEvent): void {
     const span = this.until - this.from;
     const act = ({
-      ArrowLeft: () => this.see(this.from - span / 5, this.until - span / 5), ArrowRight: () => this.see(this.from + span / 5, this.until + span / 5),
-      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.see(0, this.whole), Home: () => this.see(0, this.whole),
+      ArrowLeft: () => this.see(this.from - span / 5, this.until - span / 5),
+        ArrowRight: () => this.see(this.from + span / 5, this.until + span / 5),
+      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
+        "0": () => this.see(0, this.whole), Home: () => this.see(0, this.whole),
       ArrowDown: () => this.step(1), ArrowUp: () => this.step(-1), Enter: () => this.seeBar(), c: () => this.cause(),
     } as Record<string, () => void>)[e.key];
     if (act && !e.ctrlKey && !e.metaKey) { e.preventDefault(); act(); }
@@ -141,7 +151,8 @@ export class TimelineView {
   private step(by: number): void {
     const bar = this.selection.bar, row = this.rows.find((r) => bar >= 0 && r.bars.includes(bar)) ?? this.rows[0];
     if (!row) return;
-    const at = bar < 0 ? 0 : row.bars.indexOf(bar) + by, next = row.bars[Math.min(row.bars.length - 1, Math.max(0, at))]!;
+    const at = bar < 0 ? 0 : row.bars.indexOf(bar) + by,
+      next = row.bars[Math.min(row.bars.length - 1, Math.max(0, at))]!;
     this.selection.pick(next);
     this.reveal(next);
   }
@@ -165,22 +176,43 @@ export class TimelineView {
     return -1;
   }
   private title(bar: number): string {
-    const { start, busy, call } = this.kernel.bars, c = this.kernel.calls[call[bar]!]!, ns = (t: number) => t / this.kernel.perNs;
+    const { start, busy, call } = this.kernel.bars, c = this.kernel.calls[call[bar]!]!,
+      ns = (t: number) => t / this.kernel.perNs;
     return `${c.name ?? c.instruction}: ${time(ns(start[bar]!))}, for ${time(ns(busy[bar]!))}`;
   }
 
   private changed(): void {
     this.picture.request();
     const bar = this.selection.bar;
-    if (bar < 0) { this.details.replaceChildren(el("p", { class: "soft" }, "Select a bar to see its instruction.")); return; }
-    const k = this.kernel, b = k.bars, call = k.calls[b.call[bar]!]!, ns = (t: number) => time(t / k.perNs), file = call.at && this.selection.document.files[call.at[0]];
-    const cause = b.cause[bar]!;
-    this.details.replaceChildren(el("h3", {}, call.name ?? call.instruction), el("p", {},
-      `${call.instruction}, ${k.kinds[b.kind[bar]!]!.replace("_", " ")} on ${this.laneName(bar)}, ${b.instance[bar]! < 0 ? "one of several executions" : `execution ${b.instance[bar]! + 1}`}. `,
-      `Starts at ${ns(b.start[bar]!)}, occupies it for ${ns(b.busy[bar]!)}, result at ${ns(b.end[bar]!)}. `,
-      cause >= 0 ? `Waited for ${k.causes[b.why[bar]!]} of ${k.calls[b.call[cause]!]!.instruction} on ${this.laneName(cause)}. ` : "Waited for nothing. ",
-      b.bytes[bar] ? `Moves ${b.bytes[bar]} HBM bytes. ` : "", file ? `Line ${call.at![1]} of ${file.path}.` : ""),
-      el("p", { class: "code" }, Object.entries(call.operands).map(([n, v]) => `${n}=${v}`).join("  ")));
+    if (bar < 0) {
+      this.details.replaceChildren(el("p", { class: "soft" }, "Select a bar to see its instruction."));
+      return;
+    }
+    const call = this.call(bar), operands = Object.entries(call.operands).map(([name, value]) => `${name}=${value}`);
+    this.details.replaceChildren(el("h3", {}, call.name ?? call.instruction),
+      el("p", {}, `${this.work(bar)} ${this.times(bar)} ${this.wait(bar)} `, this.place(bar, call)),
+      el("p", { class: "code" }, operands.join("  ")));
+  }
+  private call(bar: number): Call { return this.kernel.calls[this.kernel.bars.call[bar]!]!; }
+  private work(bar: number): string {
+    const { kinds, bars } = this.kernel, kind = kinds[bars.kind[bar]!]!.replace("_", " ");
+    const instance = bars.instance[bar]!;
+    const execution = instance < 0 ? "one of several executions" : `execution ${instance + 1}`;
+    return `${this.call(bar).instruction}, ${kind} on ${this.laneName(bar)}, ${execution}.`;
+  }
+  private times(bar: number): string {
+    const { start, busy, end } = this.kernel.bars;
+    const [at, length, result] = [start, busy, end].map((column) => time(column[bar]! / this.kernel.perNs));
+    return `Starts at ${at}, occupies it for ${length}, result at ${result}.`;
+  }
+  private wait(bar: number): string {
+    const { bars, causes } = this.kernel, cause = bars.cause[bar]!;
+    if (cause < 0) return "Waited for nothing.";
+    return `Waited for ${causes[bars.why[bar]!]} of ${this.call(cause).instruction} on ${this.laneName(cause)}.`;
+  }
+  private place(bar: number, { at }: Call): string {
+    const moved = this.kernel.bars.bytes[bar], file = at && this.selection.document.files[at[0]];
+    return `${moved ? `Moves ${moved} HBM bytes. ` : ""}${file ? `Line ${at[1]} of ${file.path}.` : ""}`;
   }
   private laneName(bar: number): string {
     const lane = this.kernel.bars.lane[bar]!, names = this.kernel.laneNames;
@@ -189,23 +221,26 @@ export class TimelineView {
   private leftOut(): string {
     const { numOps, bars, repeats } = this.kernel;
     const each = repeats.slice(0, 3).map(([a, b, n, ns]) => `${n} times ${b! - a!} micro-ops, ${time(ns!)} apart`);
-    return `The kernel has ${numOps} micro-ops; ${bars.lane.length} are drawn. Not drawn are iterations that repeat earlier ones: `
-      + `${each.join("; ")}${repeats.length > 3 ? "; …" : ""}.`;
+    return `The kernel has ${numOps} micro-ops; ${bars.lane.length} are drawn. Not drawn are iterations that repeat `
+      + `earlier ones: ${each.join("; ")}${repeats.length > 3 ? "; …" : ""}.`;
   }
   private legend(): HTMLElement {
-    return el("p", { class: "soft" }, "Below a gap, what the next instruction waited for: ", ...this.kernel.causes.map((name) => el("span", { class: "key", style: `--key: ${CAUSES[name]}` }, name)));
+    return el("p", { class: "soft" }, "Below a gap, what the next instruction waited for: ",
+      ...this.kernel.causes.map((name) => el("span", { class: "key", style: `--key: ${CAUSES[name]}` }, name)));
   }
   private stalls(): HTMLElement {
     const items = Object.entries(this.kernel.lanes).filter(([, use]) => use.busy).map(([name, use]) => {
       const parts = Object.entries(use.stalls).slice(0, 4).map(([cause, ns]) => `${cause} ${time(ns)}`);
-      return el("li", {}, el("b", {}, name), ` busy ${time(use.busy)} (${percent(use.busy / (this.kernel.totalNs || 1))})`, parts.length ? `; stalled: ${parts.join(", ")}` : "");
+      const busy = ` busy ${time(use.busy)} (${percent(use.busy / (this.kernel.totalNs || 1))})`;
+      return el("li", {}, el("b", {}, name), busy, parts.length ? `; stalled: ${parts.join(", ")}` : "");
     });
     return el("div", {}, el("h3", {}, "Engines and stalls by cause"), el("ul", {}, ...items));
   }
 
   private draw(c: CanvasRenderingContext2D, width: number): void {
-    const t = theme(), scale = this.scale(width), x = (tick: number) => LABELS + (tick - this.from) * scale, ns = this.kernel.perNs;
-    const bottom = HEAD + this.rows.length * (ROW + GAP), step = roundStep((this.until - this.from) / ns / (width / 130));
+    const t = theme(), scale = this.scale(width), x = (tick: number) => LABELS + (tick - this.from) * scale;
+    const bottom = HEAD + this.rows.length * (ROW + GAP), ns = this.kernel.perNs;
+    const step = roundStep((this.until - this.from) / ns / (width / 130));
     c.fillStyle = t.soft; c.strokeStyle = t.grid; c.textAlign = "center";
     for (let n = Math.ceil(this.from / ns / step); n * step * ns <= this.until; n++) {
       const at = Math.round(x(n * step * ns)) + 0.5;
@@ -213,19 +248,24 @@ export class TimelineView {
       c.fillText(time(n * step), Math.min(at, width - 26), 12);
     }
     c.textAlign = "right";
-    this.rows.forEach((row, n) => { c.fillStyle = t.ink; c.fillText(row.label, LABELS - 8, HEAD + n * (ROW + GAP) + 13); });
+    c.fillStyle = t.ink;
+    this.rows.forEach((row, n) => c.fillText(row.label, LABELS - 8, HEAD + n * (ROW + GAP) + 13));
     this.merged = 0;
     c.save();
     c.beginPath(); c.rect(LABELS, 0, width - LABELS, bottom + 6); c.clip();
     this.rows.forEach((row, n) => this.drawRow(c, row, HEAD + n * (ROW + GAP), x, scale, t));
     this.drawWait(c, t);
     c.restore();
-    const text = this.merged ? "Level of detail: micro-ops narrower than a pixel are drawn as one at this zoom; zoom in to see each." : "";
+    const text = this.merged
+      ? "Level of detail: micro-ops narrower than a pixel are drawn as one at this zoom; zoom in to see each." : "";
     if (this.level.textContent !== text) this.level.textContent = text;
   }
-  private drawRow(c: CanvasRenderingContext2D, row: Row, y: number, x: (tick: number) => number, scale: number, t: ReturnType<typeof theme>): void {
-    const { start, busy, call, why } = this.kernel.bars, color = laneColor(this.kernel.laneNames, row.lane), selected = this.selection;
-    const keys = this.kernel.calls.map((k) => (k.at ? k.at.join(":") : k.instruction) === selected.key && selected.key !== "");
+  private drawRow(c: CanvasRenderingContext2D, row: Row, y: number, x: (tick: number) => number, scale: number,
+    t: ReturnType<typeof theme>): void {
+    const { start, busy, call, why } = this.kernel.bars, color = laneColor(this.kernel.laneNames, row.lane),
+      selected = this.selection;
+    const keys = this.kernel.calls.map((k) => (k.at ? k.at.join(":") : k.instruction) === selected.key
+      && selected.key !== "");
     const first = Math.max(0, after(row.bars, start, this.from) - 1);
     let pixel = -1;
     for (let n = first; n < row.bars.length; n++) {
@@ -233,14 +273,25 @@ export class TimelineView {
       if (start[bar]! > this.until) break;
       const left = x(start[bar]!), wide = busy[bar]! * scale, picked = keys[call[bar]!]!;
       // Bars that would fall on a pixel that is drawn already are passed over.
-      if (wide < 1 && Math.floor(left) === pixel && !picked && bar !== selected.bar) { this.merged++; n = this.skip(row, n, pixel, x) - 1; continue; }
+      if (wide < 1 && Math.floor(left) === pixel && !picked && bar !== selected.bar) {
+        this.merged++; n = this.skip(row, n, pixel, x) - 1; continue;
+      }
       pixel = wide < 1 ? Math.floor(left) : -1;
       const before = n ? row.bars[n - 1]! : -1, free = before < 0 ? left : x(start[before]! + busy[before]!);
-      if (left - free > 1) { c.fillStyle = CAUSES[this.kernel.causes[why[bar]!]!]!; c.fillRect(free, y + ROW - STALL, left - free, STALL); }
+      if (left - free > 1) {
+        c.fillStyle = CAUSES[this.kernel.causes[why[bar]!]!]!;
+        c.fillRect(free, y + ROW - STALL, left - free, STALL);
+      }
       c.fillStyle = picked ? t.accent : color;
       c.fillRect(left, y, Math.max(wide, 0.8), ROW);
-      if (wide > 3 && this.onPath.has(bar)) { c.strokeStyle = t.ink; c.lineWidth = 1; c.strokeRect(left + 0.5, y + 0.5, wide - 1, ROW - 1); }
-      if (bar === selected.bar) { c.strokeStyle = t.ink; c.lineWidth = 3; c.strokeRect(left, y, Math.max(wide, 2), ROW); c.lineWidth = 1; }
+      if (wide > 3 && this.onPath.has(bar)) {
+        c.strokeStyle = t.ink; c.lineWidth = 1;
+        c.strokeRect(left + 0.5, y + 0.5, wide - 1, ROW - 1);
+      }
+      if (bar === selected.bar) {
+        c.strokeStyle = t.ink; c.lineWidth = 3; c.strokeRect(left, y, Math.max(wide, 2), ROW);
+        c.lineWidth = 1;
+      }
       if (wide > 40) this.drawName(c, this.kernel.calls[call[bar]!]!, left, y, wide);
     }
   }
