@@ -15,6 +15,7 @@ from neuroncore.checks import Memory, Report
 from neuroncore.commands.files import write_text
 from neuroncore.errors import LaunchError
 from neuroncore.findings import Finding
+from neuroncore.machine.garbage_collection import no_collection
 from neuroncore.machine.observe import Event, watched_by
 from neuroncore.machine.results import shown
 from neuroncore.memory import View
@@ -151,7 +152,8 @@ class Reporter:
         """Write the page; what it contains. Raises OSError."""
         self.watcher.unfinished()
         timelines = [*self._timelines, *self.watcher.timelines()]
-        write_text(self.file, self._page(timelines))
+        with no_collection():
+            write_text(self.file, self._page(timelines))
         size = self.file.stat().st_size / 1e6
         kernels = f"{len(timelines)} kernel" + "s" * (len(timelines) != 1)
         if not timelines and not self._migrations and not self._errors:

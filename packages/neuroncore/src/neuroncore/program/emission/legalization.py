@@ -109,10 +109,10 @@ NewName = Callable[[str], str]
 
 def each_call(program: Program, rewrite: Callable[[Call, NewName], Iterator[Statement]]) -> Program:
     """The program with statements in the place of each call; `rewrite` gets unused names."""
-    taken = names_of(program) - {program.name}
+    taken, numbers = names_of(program) - {program.name}, dict[str, int]()
 
     def name(wanted: str) -> str:
-        made = unused(wanted, taken)
+        made = unused(wanted, taken, numbers=numbers)
         taken.add(made)
         return made
 

@@ -157,24 +157,33 @@ def named_like_source(program: Program, hints: Mapping[str, str]) -> Program:
     """The program with buffers named by `hints` and loops by their source, all names unique."""
     taken = {b.name for b in program.parameters} | RESERVED
     names: dict[str, str] = {}
+    numbers: dict[str, int] = {}
     for statement in walk(program.body):
         if isinstance(statement, Allocate):
             old = statement.buffer.name
-            names[old] = unused(hints.get(old, old), taken)
+            names[old] = unused(hints.get(old, old), taken, numbers=numbers)
             taken.add(names[old])
     body = tuple(_rename(s, names, {}, taken) for s in program.body)
     results = tuple(names.get(r, r) for r in program.results)
     return replace(program, body=body, results=results)
 
 
-def unused(wanted: str, taken: Set[str], otherwise: str = "tile") -> str:
+def unused(
+    wanted: str, taken: Set[str], otherwise: str = "tile", numbers: dict[str, int] | None = None
+) -> str:
     """`wanted`, or `otherwise` where Python has no such name; with the first number that makes it
-    new."""
+    new.
+
+    `numbers`: up to which number each name is taken, for many calls while `taken` grows.
+    """
     base = python_name(wanted, otherwise)
-    name, number = base, 1
+    number = 1 if numbers is None else numbers.get(base, 1)
+    name = base if number == 1 else f"{base}_{number}"
     while name in taken:
         number += 1
         name = f"{base}_{number}"
+    if numbers is not None:
+        numbers[base] = number
     return name
 
 

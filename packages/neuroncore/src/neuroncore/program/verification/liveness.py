@@ -7,7 +7,8 @@ partition, PSUM whole banks; tensors with a fixed address count where they lie, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
@@ -88,35 +89,54 @@ def peaks(program: Program, target: Target) -> dict[MemorySpace, Peak]:
     """The fullest moment of SBUF and of PSUM."""
     every, found = lives(program), dict[MemorySpace, Peak]()
     for space in (MemorySpace.sbuf, MemorySpace.psum):
-        mine = [
-            (life, units_held(space, target, life.buffer.free_bytes))
-            for life in every if life.buffer.space is space
-        ]  # fmt: skip
-        moments = [(_held(space, _alive(mine, life), target), life) for life, _ in mine]
-        if not moments:
+        mine = [life for life in every if life.buffer.space is space]
+        if not mine:
             found[space] = Peak(space, 0, ())
             continue
-        held, start = max(moments, key=itemgetter(0))
-        sizes = [(life.buffer, size) for life, size in _alive(mine, start)]
-        by = tuple(sorted(sizes, key=lambda pair: -pair[1]))
-        found[space] = Peak(space, held, by, start.made)
+        spans = [(life.buffer, life.first or 0, life.last + 1) for life in mine]
+        times, sizes = zip((-1, 0), *moments(space, target, spans), strict=True)
+        held, start = max(
+            ((sizes[bisect_right(times, life.first) - 1], life) for life in mine),
+            key=itemgetter(0),
+        )
+        found[space] = Peak(space, held, _holders(space, target, mine, start), start.made)
     return found
 
 
-def _alive(every: list[tuple[Life, int]], start: Life) -> list[tuple[Life, int]]:
-    """The lives, with their units, when `start` comes to life."""
+def moments(
+    space: MemorySpace, target: Target, spans: Sequence[tuple[Buffer, int, int]]
+) -> Iterator[tuple[int, int]]:
+    """The occupancy by buffers, each from a start to before its end, whenever it changes."""
+    changes = sorted(
+        (time, comes, number)
+        for number, (_, start, end) in enumerate(spans)
+        for time, comes in ((start, 1), (end, 0))
+        if start < end
+    )
+    floating, placed, before = 0, {}, 0
+    for at, (time, comes, number) in enumerate(changes):
+        buffer = spans[number][0]
+        if buffer.address is None:
+            size = units_held(space, target, buffer.free_bytes)
+            floating += size if comes else -size
+        elif comes:
+            placed[number] = units_between(space, target, buffer.address[1], buffer.free_bytes)
+        else:
+            del placed[number]
+        is_last = at + 1 == len(changes) or changes[at + 1][0] > time
+        if is_last and (held := floating + covered(placed.values())) != before:
+            yield time, held
+            before = held
+
+
+def _holders(
+    space: MemorySpace, target: Target, every: Sequence[Life], start: Life
+) -> tuple[tuple[Buffer, int], ...]:
+    """The buffers that are alive when `start` comes to life, with their units."""
     now = start.first or 0
-    return [pair for pair in every if (pair[0].first or 0) <= now <= pair[0].last]
-
-
-def _held(space: MemorySpace, alive: list[tuple[Life, int]], target: Target) -> int:
-    """The occupancy while these are alive."""
-    buffers = [life.buffer for life, _ in alive]
-    floating = sum(size for life, size in alive if life.buffer.address is None)
-    return floating + covered(
-        units_between(space, target, b.address[1], b.free_bytes)
-        for b in buffers if b.address is not None
-    )  # fmt: skip
+    alive = [life.buffer for life in every if (life.first or 0) <= now <= life.last]
+    sizes = [(buffer, units_held(space, target, buffer.free_bytes)) for buffer in alive]
+    return tuple(sorted(sizes, key=lambda pair: -pair[1]))
 
 
 def over_capacity(program: Program, target: Target, usable_sbuf: int) -> Iterator[Finding]:

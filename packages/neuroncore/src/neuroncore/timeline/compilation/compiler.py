@@ -63,6 +63,8 @@ class Compiler:
         self.variables: dict[str, int] = {}
         self.tracks: dict[str, Track] = {}
         self.sites: list[Site] = []
+        self.last_use: dict[int, int] = {}
+        """Lane → the number of the last site that may take it."""
         self.overfull: list[Track] = []
         self.num_transfers = 0
         self.trips = 1
@@ -206,7 +208,7 @@ class Compiler:
     def lanes_behind(self, body: Body) -> set[int]:
         """The lanes of what is played when an outermost loop is through."""
         at = body.sites[-1].number + 1 if body.sites else 0
-        return {lane for site in self.sites[at:] for lane in self._lanes(site)}
+        return {lane for lane, last in self.last_use.items() if last >= at}
 
     def _lanes(self, site: Site) -> Iterable[int]:
         """The lanes that it may take: reordered transfers take any queue."""
@@ -239,7 +241,8 @@ class Compiler:
     def _use(self, site: Site) -> None:
         """Note which lanes it takes, an engine for how long."""
         state, lane = self.state, site.lane
-        state.used.update(self._lanes(site))
+        self.last_use.update(dict.fromkeys(self._lanes(site), site.number))
+        state.used.update(self.last_use)
         if lane < FIRST_QUEUE:
             used = [op for op in site.work if isinstance(op, Pass | MultiplyMoving)]
             ticks = [state.clock.cycles(lane, op.interval) for op in used]

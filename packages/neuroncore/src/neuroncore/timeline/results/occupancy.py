@@ -7,13 +7,13 @@ that touches it to the end of the last. Periods of loops that were carried forwa
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from neuroncore.enums import MemorySpace
-from neuroncore.memory.occupancy import covered, units_between, units_held
 from neuroncore.program import Buffer, Call, Program, accesses
-from neuroncore.targets import Target, resolve_target
+from neuroncore.program.verification.liveness import moments
+from neuroncore.targets import resolve_target
 from neuroncore.timeline.model.bars import MULTIPLY, PASS, TRANSFER, WEIGHTS
 from neuroncore.timeline.model.lanes import FIRST_QUEUE
 from neuroncore.timeline.playing.sites import Site
@@ -46,9 +46,14 @@ def occupancy(program: Program, found: list[Life]) -> dict[MemorySpace, list[Mom
     """Bytes per partition of SBUF and banks of PSUM, each time that they change."""
     target = resolve_target(program.target)
     return {
-        space: list(_moments(space, target, [v for v in found if v.buffer.space is space]))
+        space: list(
+            moments(
+                space, target,
+                [(v.buffer, v.start, v.end) for v in found if v.buffer.space is space],
+            )
+        ) or [(0, 0)]
         for space in (MemorySpace.sbuf, MemorySpace.psum)
-    }
+    }  # fmt: skip
 
 
 def lives(program: Program, state: State, sites: list[Site]) -> list[Life]:
@@ -108,28 +113,3 @@ def _unfolded(lives: list[Life], state: State, moved: Set[str]) -> list[Life]:
             for n in range(1, times + 1)
         ]
     return lives
-
-
-def _moments(space: MemorySpace, target: Target, lives: list[Life]) -> Iterator[Moment]:
-    changes = sorted(
-        (time, comes, number)
-        for number, life in enumerate(lives)
-        for time, comes in ((life.start, 1), (life.end, 0))
-    )
-    floating, placed, before = 0, {}, 0
-    if not changes:
-        yield 0, 0
-    for at, (time, comes, number) in enumerate(changes):
-        buffer = lives[number].buffer
-        if buffer.address is None:
-            size = units_held(space, target, buffer.free_bytes)
-            floating += size if comes else -size
-        elif comes:
-            placed[number] = units_between(space, target, buffer.address[1], buffer.free_bytes)
-        else:
-            del placed[number]
-        is_last = at + 1 == len(changes) or changes[at + 1][0] > time
-        held = floating + covered(placed.values())
-        if is_last and held != before:
-            yield time, held
-            before = held
