@@ -31,6 +31,10 @@ def hang(payload, report):
     time.sleep(600)
 
 
+def sleep(payload, report):
+    time.sleep(payload)
+
+
 def fail(payload, report):
     raise ValueError(f"{payload} is wrong")
 
@@ -89,6 +93,21 @@ def block_threads(payload, report):
     """Writes the process's id to `payload`, then runs no other Python code."""
     Path(payload).write_text(str(os.getpid()))
     re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+def fork(payload, report):
+    """Both processes go on."""
+    os.fork()
+    return square(payload, report)
+
+
+def report_later(payload, report):
+    """Reports once its job has ended."""
+    threading.Timer(0.2, report, ["late"]).start()
+
+
+def change_folder(payload, report):
+    os.chdir("/")
 
 
 def allocate(payload, report):

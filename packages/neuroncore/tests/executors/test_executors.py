@@ -99,6 +99,33 @@ def test_a_job_that_leaves_has_failed_alone(executor, name):
     assert [e.key for e in only(events, Finished)] == ["b"]
 
 
+def test_a_job_that_forks_has_one_end(executor):
+    events = events_of(executor, *(Job(f"{n}", JOBS + "fork", n) for n in range(6)))
+
+    assert sorted(e.value for e in only(events, Finished)) == [n * n for n in range(6)]
+    assert sorted(e.value for e in only(events, Reported)) == [*range(6)]
+
+
+def test_a_report_of_a_job_that_has_ended_is_dropped():
+    with pool(1) as executor:
+        events = events_of(executor, Job("a", JOBS + "report_later"), Job("b", JOBS + "sleep", 0.5))
+
+    assert [e.key for e in events] == ["a", "b"]
+
+
+def test_the_next_job_begins_in_the_folder_of_the_driver(executor, tmp_path):
+    (tmp_path / "job.py").write_text("import os\ndef folder(payload, report): return os.getcwd()")
+    folder = Path.cwd()
+
+    events = events_of(
+        executor, *(Job(f"{n}", JOBS + "change_folder") for n in range(4)),
+        Job("a", f"{tmp_path}/job.py:folder"),
+    )  # fmt: skip
+
+    found = {e.key: e.value for e in only(events, Finished)}
+    assert found["a"] == str(folder) == str(Path.cwd())
+
+
 def test_an_exception_without_a_text_is_an_error_with_its_log(executor):
     (failed,) = events_of(executor, Job("a", JOBS + "leave", "UnsaidError"))
 

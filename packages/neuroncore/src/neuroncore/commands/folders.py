@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -25,6 +26,19 @@ def new_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
             yield made
     finally:
         rmtree(made, ignore_errors=True)
+
+
+@contextmanager
+def same_folder() -> Iterator[None]:
+    """Return to the current folder, which the user's code may change."""
+    before = None
+    with suppress(OSError):  # it was removed
+        before = os.getcwd()  # noqa: PTH109
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.chdir(before)
 
 
 @contextmanager

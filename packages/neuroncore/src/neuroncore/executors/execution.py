@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 import time
@@ -16,6 +17,7 @@ from math import isinf
 from pathlib import Path
 from typing import Any
 
+from neuroncore.commands.folders import same_folder
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import KernelError
 from neuroncore.executors.protocol import (
@@ -51,16 +53,30 @@ def _folders() -> Iterator[Path]:
 
 
 def execute(job: Job, limits: Limits, report: Report, worker: str) -> Finished | Failed:
-    """Run a job in this process, under its limit of memory."""
-    began = time.monotonic()
+    """Run a job in this process, under its limit of memory. A process that it forks ends where it
+    would report or return.
+    """
+    began, process = time.monotonic(), os.getpid()
+
+    def report_here(value: Any) -> None:
+        _end_unless(process)
+        report(value)
+
     try:
-        with _memory_limit(limits.num_bytes):
-            value = _function(job.function)(job.payload, report)
+        with same_folder(), _memory_limit(limits.num_bytes):
+            value = _function(job.function)(job.payload, report_here)
         return Finished(job.key, value, worker, time.monotonic() - began)
     except (Interrupted, TimeSpent):
         raise
     except BaseException as wrong:  # what a job raises is its own
         return _failed(job, wrong, limits, worker, time.monotonic() - began)
+    finally:
+        _end_unless(process)
+
+
+def _end_unless(process: int) -> None:
+    if os.getpid() != process:
+        os._exit(0)
 
 
 def execute_to_send(job: Job, limits: Limits, report: Report) -> bytes:

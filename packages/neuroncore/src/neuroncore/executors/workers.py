@@ -90,6 +90,11 @@ class _Worker:
     job: Job | None = None
     deadline: float = inf
 
+    @property
+    def key(self) -> str | None:
+        """Of the job that it runs."""
+        return None if self.job is None else self.job.key
+
 
 @dataclass(slots=True)
 class WorkerExecutor:
@@ -219,6 +224,8 @@ class WorkerExecutor:
                 self._handle(worker, message, watch)
 
     def _handle(self, worker: _Worker, message: Message, watch: Watch) -> None:
+        if not isinstance(message, Ready | Gone) and message.key != worker.key:
+            return  # of a job that has ended
         match message:
             case Ready(found):
                 self._ready(worker, found)
