@@ -11,7 +11,7 @@ import pytest
 from members import ROOT
 
 from nkigym import tune
-from nkigym.tuning.verification import run_source
+from nkigym.tuning.execution import run_source
 
 EXAMPLES = sorted((ROOT / "examples" / "gym").glob("*.py"))
 EVERY = pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)

@@ -4,7 +4,7 @@ import numpy as np
 
 from neuroncore.program import Call, Loop, Program
 from nkigym.transforms import TransformStep, apply
-from nkigym.tuning.verification import run_program
+from nkigym.tuning.execution import run_program
 
 
 def given(program: Program, seed: int = 0, low: int = -3, high: int = 4) -> list[np.ndarray]:

@@ -64,6 +64,31 @@ def test_one_rounding_is_near_and_three_halves_of_a_unit_are_far(dtype):
     assert far(neighbour, exact, 0.0, 1)[large].mean() > 0.9
 
 
+def test_a_function_that_loses_its_digits_at_integers_is_compared_at_fractions():
+    def wave(x):
+        return np.sin(2 * np.pi * x)
+
+    root = baseline_kernel(wave, "f32[128,64]")
+
+    assert function_check(root, wave).passed
+    with pytest.raises(VerificationError, match="output 0 is not that of the function"):
+        function_check(root, lambda x: 1.1 * wave(x))
+
+
+def test_a_function_without_digits_in_float32_is_not_checked():
+    def fast_wave(x):
+        return np.sin(np.pi * 2**22 * (x * 0.1))
+
+    root = baseline_kernel(lambda x: np.sin(x * 2.0**22), "f32[128,64]")
+
+    assert function_check(root, fast_wave).passed is None
+
+
+def function_check(root, function):
+    checks = verify_winner(root, root, [], lambda: iter(()), lambda given: [function(*given)])
+    return next(check for check in checks if check.name == "function")
+
+
 def test_buffers_that_round_on_the_way_are_counted():
     import ml_dtypes
 

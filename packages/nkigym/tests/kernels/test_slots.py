@@ -9,7 +9,7 @@ from packages.nkigym.tests.loop_running import given
 from neuroncore.program import check, execute_program, parse_program
 from nkigym.checker import check_kernels, check_step
 from nkigym.transforms import TransformError, TransformStep, apply, certify, opportunities
-from nkigym.tuning.verification import run_program
+from nkigym.tuning.execution import run_program
 
 TILES = """\
 program("trn2", "0.6")

@@ -21,7 +21,7 @@ from nkigym.spaces.composite_steps import (
 )
 from nkigym.spaces.kernel_space import LoopSpace, structural_digest
 from nkigym.transforms import TransformError, TransformStep, replay
-from nkigym.tuning.verification import difference, integers, run_program
+from nkigym.tuning.execution import difference, integers, run_program
 
 CASES = {"product": (product, PRODUCT), "softmax": (softmax, SOFTMAX), "two": (two, TWO)}
 

@@ -13,7 +13,7 @@ from nkigym import tune
 from nkigym.analysis.outputs import written_parameters
 from nkigym.checker import check_kernels
 from nkigym.tuning import VerificationError, verify_winner
-from nkigym.tuning.verification import difference, in_domain, run_program, run_source
+from nkigym.tuning.execution import difference, in_domain, run_program, run_source
 
 UPDATE = """\
 program("trn2", "0.6")

@@ -7,7 +7,7 @@ from packages.nkigym.tests.loop_functions import matmul
 from neuroncore.program import emit
 from nkigym.baseline import baseline_kernel
 from nkigym.transforms import TransformError, apply, opportunities
-from nkigym.tuning.verification import difference, run_program, run_source
+from nkigym.tuning.execution import difference, run_program, run_source
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])

@@ -16,8 +16,8 @@ from nkigym.search import BudgetError, ConstraintError, SearchError
 from nkigym.store import Store, StoreCorruptError, StoreFullError
 from nkigym.tiles import parse_tiles, print_tiles
 from nkigym.tuning import VerificationError, replayed, verify_winner
+from nkigym.tuning.execution import difference, integers, run_program, run_source
 from nkigym.tuning.task import problem
-from nkigym.tuning.verification import difference, integers, run_program, run_source
 
 CASES = {"product": (product, PRODUCT), "softmax": (softmax, SOFTMAX), "two": (two, TWO)}
 EVERY_CASE = pytest.mark.parametrize("case", CASES)

@@ -317,14 +317,14 @@ STARTS = {
 def _function_results(
     function: Callable[..., Any], graph: Graph, arrays: Sequence[np.ndarray]
 ) -> list[Any]:
-    """What the kernel of `graph` returns for `arrays`, by NumPy in float64: the function's results,
+    """What the kernel of `graph` returns for `arrays`, by NumPy: the function's results,
     one or a tuple or list of them, and behind these the arguments that it changes.
     """
     from nkigen_lite.codegen import returned
 
     taken = iter(arrays)
     given = [
-        _wide(next(taken)).reshape(v.spec.shape) if v.spec.size else np.zeros(v.spec.shape)
+        next(taken).reshape(v.spec.shape) if v.spec.size else np.zeros(v.spec.shape)
         for v in graph.inputs
     ]
     with np.errstate(all="ignore"):
@@ -336,10 +336,6 @@ def _function_results(
     values = {value: arguments[name] for name, value in graph.writes}
     values |= zip(graph.outputs, outputs, strict=True)
     return [values[name] for name in returned(graph)]
-
-
-def _wide(array: np.ndarray) -> np.ndarray:
-    return array.astype(array.dtype if array.dtype.kind in "iub" else np.float64)
 
 
 def _captured(kernel: Any, target: str | None, nki: str | None, specs: Sequence[Any]) -> Program:
