@@ -24,7 +24,7 @@ def integers(
     program: Program, seed: int, least: int = -LARGEST, parts: int = 1
 ) -> list[np.ndarray]:
     """An array for each parameter, of integers that its format represents exactly; with `parts`,
-    those of floats are of multiples of 1 / parts.
+    arrays of floats are of multiples of 1 / parts.
     """
     random = np.random.default_rng(seed)
     steps = [1 if buffer.dtype.storage.kind in "iub" else parts for buffer in program.parameters]
