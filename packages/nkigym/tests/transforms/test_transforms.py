@@ -18,6 +18,7 @@ from nkigym.transforms import (
     opportunities,
     take,
 )
+from nkigym.transforms.reuse import Match
 
 HEAD = """\
 program("trn2", "0.6")
@@ -574,3 +575,32 @@ def test_a_claim_that_one_iteration_in_the_middle_refutes_is_found():
 def test_what_is_no_certificate_is_rejected():
     with pytest.raises(CertificateFileError, match="a claim of the certificate has no 'shape'"):
         check_step({"claims": [{"shared": []}]})
+
+
+def test_options_of_reuse_compare_only_statements_that_may_do_the_same(monkeypatch):
+    rows = "".join(
+        f"""
+    t{n} = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=t{n}[:, :], src=x[:, {64 * n} : {64 * n + 64}])
+    dma_copy(dst=out[:, {64 * n} : {64 * n + 64}], src=t{n}[:, :])"""
+        for n in range(50)
+    )
+    program = parse_program(f"""\
+program("trn2", "0.7")
+def f(x: float32[128, 3200]):
+    out = buffer(float32[128, 3200], shared_hbm){rows}
+    again = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=again[:, :], src=x[:, 0:64])
+    dma_copy(dst=out[:, 0:64], src=again[:, :])
+    return out
+""")
+    compared = []
+    equal = Match.equal
+    monkeypatch.setattr(Match, "equal", lambda *a: compared.append(a) or equal(*a))
+
+    found = [step for step in opportunities(program) if step.transform == "reuse"]
+
+    assert found == [
+        TransformStep("reuse", (at,), (("other", other),)) for at, other in ((2, 152), (3, 153))
+    ]
+    assert len(compared) < 5

@@ -11,14 +11,23 @@ A statement may be a loop: tiles that it makes inside and loop variables may hav
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from neuroncore.program import Access, Allocate, Buffer, Call, Loop, Program, Statement
 from nkigym.analysis.accesses import READ, carried_state
 from nkigym.analysis.claims import Claims, StepResult
 from nkigym.kernels.step import Path, TransformError, TransformStep
-from nkigym.kernels.tree import block_of, renamed, statement_at, with_block
+from nkigym.kernels.tree import (
+    MAX_CACHED_PROGRAMS,
+    Body,
+    block_of,
+    renamed,
+    statement_at,
+    with_block,
+)
 from nkigym.transforms._transform import Transform
 
 
@@ -113,17 +122,48 @@ def _only_made_by(
                     raise TransformError(f"{touch.buffer} is not made by one statement alone")
 
 
-def _kind(statement: Statement) -> str:
-    return statement.instruction if isinstance(statement, Call) else type(statement).__name__
+class _Block(NamedTuple):
+    """A block, its tiles, and the places of the statements that may do the same as each."""
+
+    statements: Body
+    own: dict[str, Buffer]
+    alike: list[list[int]]
+
+
+_blocks: dict[int, _Block] = {}
+"""By identity: the options of all statements of a block are listed, one after the other."""
+
+
+def _described(block: Body) -> _Block:
+    known = _blocks.get(id(block))
+    if known is None:
+        if len(_blocks) >= MAX_CACHED_PROGRAMS:
+            _blocks.clear()
+        own, groups = _own(block), defaultdict[Hashable, list[int]](list)
+        tiles = {name: replace(buffer, name="") for name, buffer in own.items()}
+        alike = [groups[_form(statement, tiles)] for statement in block]
+        for place, group in enumerate(alike):
+            group.append(place)
+        known = _blocks[id(block)] = _Block(block, own, alike)
+    return known
+
+
+def _form(statement: Statement, tiles: Mapping[str, Buffer]) -> Hashable:
+    """Equal for statements that do the same, whatever the names of `tiles`."""
+    if not isinstance(statement, Call):
+        return type(statement)
+    accesses = [
+        (a.offset, a.shape, a.strides, tiles.get(a.buffer, a.buffer))
+        for a in statement.accesses.values()
+    ]
+    return statement.instruction, *accesses
 
 
 def _options(program: Program, at: Path, statement: Statement) -> Iterator[TransformStep]:
-    block, number = block_of(program, at), at[-1] + 1
-    alike = [m for m in range(number, len(block)) if _kind(block[m]) == _kind(statement)]
-    own = _own(block) if alike else {}
-    for m in alike:
+    block, own, alike = _described(block_of(program, at))
+    for m in alike[at[-1]]:
         found = Match(own)
-        if found.equal(statement, block[m]) and found.made:
+        if m > at[-1] and found.equal(statement, block[m]) and found.made:
             yield TransformStep("reuse", at, (("other", m),))
 
 
