@@ -149,7 +149,7 @@ def _described(block: Body) -> _Block:
 
 
 def _form(statement: Statement, tiles: Mapping[str, Buffer]) -> Hashable:
-    """Equal for statements that do the same, whatever the names of `tiles`."""
+    """Equal for statements that do the same but for the names of `tiles`."""
     if not isinstance(statement, Call):
         return type(statement)
     accesses = [
