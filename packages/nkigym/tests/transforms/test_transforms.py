@@ -427,7 +427,32 @@ BEFORE_IT_IS_COMPLETE = [
 ]
 """Steps that would add to a running sum before, or read it after, the kernel does."""
 
+COLUMNS = """
+m = buffer(float32[96, 2], sbuf)
+dma_copy(dst=m[:, :], src=x[0:96, 0:2])
+row = buffer(float32[1, 192], sbuf)
+"""
+COLUMNS_IN_A_ROW = (
+    COLUMNS
+    + """
+for i in range(2):
+    dma_copy(dst=row[:, 96*i : 96*i + 96], src=m[:, i])
+dma_copy(dst=out[0:3, :], src=row[:, :])
+""".lstrip()
+)
+TWO_COLUMNS_IN_A_ROW = (
+    COLUMNS
+    + """
+dma_copy(dst=row[:, 0:96], src=m[:, 0])
+dma_copy(dst=row[:, 96:192], src=m[:, 1])
+dma_copy(dst=out[0:3, :], src=row[:, :])
+""".lstrip()
+)
+"""Columns one behind the other; one transfer of the matrix writes its rows there."""
+
 REJECTED = [
+    (COLUMNS_IN_A_ROW, TransformStep("widen", (4,)), "has other rows in each of its operands"),
+    (TWO_COLUMNS_IN_A_ROW, TransformStep("merge", (4,)), "has other rows in each of its operands"),
     (ACCUMULATED, TransformStep("swap", (6,)), "both use scalar.accumulators"),
     (DRAWN, TransformStep("swap", (3,)), "both use vector"),
     (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -104,10 +106,12 @@ def tuning_task(
 
 
 def stored_task(text: str, target: str, where: str) -> TuningTask:
-    """The task whose text a store contains."""
+    """The task whose text a store contains; `where` and a digest of the text name its lines."""
     if text.startswith("def "):
         return tuning_task(parse_tiles(text), (), target, None, None)
-    return _of_loops(Problem(parse_program(text, where)), None)
+    path = f"{where}#{sha256(text.encode()).hexdigest()[:8]}"
+    linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
+    return _of_loops(Problem(parse_program(text, path)), None)
 
 
 def _of_loops(made: Problem, engines: frozenset[str] | None) -> TuningTask:
