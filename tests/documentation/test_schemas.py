@@ -57,11 +57,11 @@ def repository(tmp_path_factory) -> Path:
 
 
 def output(folder: Path, module: str, *arguments: str) -> str:
-    """The command's findings: nki-run leaves stdout to the program."""
+    """What the command prints."""
     installed = Path(sys.executable).with_name(module)
     command = [installed] if installed.is_file() else [sys.executable, "-m", module]
     done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
-    return done.stderr if module == "nki_runtime" else done.stdout
+    return done.stdout
 
 
 def validator(name: str) -> Any:

@@ -80,7 +80,7 @@ def test_findings_are_printed_after_the_run_and_exit_with_1(nki_run):
 def test_findings_are_printed_in_the_chosen_output_format(nki_run):
     done = nki_run(UNWRITTEN, "--check", "memory", "--output-format", "json")
 
-    document = json.loads(done.stderr)
+    document = json.loads(done.stdout)
     (file,) = document["files"]
     assert (done.returncode, document["tool"], document["summary"]) == (1, "nki-run", {"memory": 1})
     assert file["findings"][0]["instruction"] == "dma_copy"
@@ -91,13 +91,13 @@ def test_every_output_format_has_the_findings(nki_run, name):
     done = nki_run(UNWRITTEN, "--check", "all", "--output-format", name)
 
     assert done.returncode == 1
-    assert "src reads 4,096 of 8,192 elements" in done.stderr
+    assert "src reads 4,096 of 8,192 elements" in done.stdout
 
 
 def test_a_document_is_printed_without_findings_too(nki_run):
     done = nki_run(CLEAN, "--check", "memory", "--output-format", "json")
 
-    (file,) = json.loads(done.stderr)["files"]
+    (file,) = json.loads(done.stdout)["files"]
     assert (done.returncode, file["status"], file["findings"]) == (0, "passed", [])
 
 

@@ -29,6 +29,7 @@ class SourceError(OptionError):
     def __init__(self, what: str, place: Region, *excerpt: str) -> None:
         super().__init__("\n".join([f"{place}: {what}", *excerpt]))
         self.place = None  # in the text
+        self.reason, self.region = what, place
 
 
 def check_source(file: Path) -> None:

@@ -29,6 +29,7 @@ class Terminal(io.StringIO):
         (io.StringIO(), {}, "auto", False),
         (io.StringIO(), {"FORCE_COLOR": "1"}, "auto", True),
         (io.StringIO(), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, "auto", False),
+        (Terminal(), {"FORCE_COLOR": "0"}, "auto", False),
         (io.StringIO(), {"NO_COLOR": "1"}, "always", True),
         (Terminal(), {"FORCE_COLOR": "1"}, "never", False),
     ],
@@ -87,16 +88,90 @@ def test_a_document_has_what_a_confined_program_may_not_do(nki_run, program, tmp
     assert file["findings"][0]["message"].startswith("the program may not do this: writes")
 
 
-@pytest.mark.parametrize("text", ["x = (", "import os; os._exit(3)", "import os; os.abort()"])
-def test_a_run_that_ends_without_a_document_leaves_none_of_an_earlier_one(
-    nki_run, program, tmp_path, text
+WRITES = f"""import os
+def write():
+    try: open({str(Path.home() / "written")!r}, "w")
+    except OSError: pass
+"""
+ENDS = {
+    "syntax error": ("x = (", 2, "not Python: '(' was never closed"),
+    "exits at once": ("import os; os._exit(3)", 3, "the program ended with exit code 3"),
+    "exits at once, with 0": (
+        "import os; os._exit(0)", 1, "the program ended by os._exit, before its checks did"
+    ),
+    "exits with text": ("raise SystemExit('bad thing')", 1, "bad thing"),
+    "exits with True": ("raise SystemExit(True)", 1, "the program ended with exit code 1"),
+    "exits with 256": ("raise SystemExit(256)", 0, None),
+    "exit handler": (
+        "import atexit, os; atexit.register(os._exit, 5)", 5, "the program ended with exit code 5"
+    ),
+    "base exception": ("class E(BaseException): pass\nraise E('x')", 1, "x"),
+    "signal": ("import os; os.kill(os.getpid(), 11)", 139, "the program was ended by SIGSEGV"),
+    "timeout": ("while True: pass", 137, "stopped after 2 s; --timeout allows more"),
+    "version": ("import nki", 2, "no language that the program imports (nki) speaks NKI 9"),
+    "forbidden at exit": (f"import atexit\n{WRITES}atexit.register(write)", 1, "may not do this"),
+    "forbidden in a thread": (
+        f"import threading, time\n{WRITES}"
+        "threading.Thread(target=lambda: (time.sleep(0.2), write())).start()", 1, "may not do this",
+    ),
+    "fails in a fork": ("import os\nif os.fork(): os.wait()\nelse: 1 / 0", 0, None),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not landlock_version(), reason="the kernel has no Landlock")
+@pytest.mark.parametrize("options", [(), ("--output-file", "r.json")], ids=["stdout", "file"])
+@pytest.mark.parametrize("end", ENDS)
+def test_every_end_of_a_run_has_a_document_with_its_exit_code(
+    nki_run, program, tmp_path, end, options
 ):
+    text, code, reason = ENDS[end]
     (tmp_path / "r.json").write_text("{}")
+    options += ("--nki", "9") if end == "version" else ()
+    options += ("--timeout", "2") if end == "timeout" else ()
 
-    done = nki_run("--output-file", "r.json", program(text))
+    done = nki_run("--output-format", "json", *options, program(text))
 
-    assert done.returncode != 0
-    assert not (tmp_path / "r.json").exists()
+    written = (tmp_path / "r.json").read_text() if "--output-file" in options else done.stdout
+    document = json.loads(written)
+    (file,) = document["files"]
+    assert (done.returncode, document["exit_code"]) == (code, code), done.stderr
+    assert file["status"] == ("failed" if code else "passed")
+    messages = [finding["message"] for finding in file["findings"]]
+    assert len(messages) == (reason is not None) and all(reason in m for m in messages), messages
+
+
+def test_without_a_supervisor_a_document_has_the_exit_code_too(nki_run, program):
+    for text, code in (("raise SystemExit(7)", 7), ("print('said')", 0), ("1 / 0", 1)):
+        done = nki_run("--unconfined", "--output-format", "json", program(text))
+
+        assert (done.returncode, json.loads(done.stdout)["exit_code"]) == (code, code)
+
+
+def test_a_document_is_all_of_stdout(nki_run, program):
+    text = "import os\nprint('one'); os.system('echo two'); 1 / 0"
+
+    done = nki_run("--output-format", "json", program(text))
+
+    assert json.loads(done.stdout)["exit_code"] == 1
+    assert {"one", "two", "ZeroDivisionError: division by zero"} <= {*done.stderr.splitlines()}
+
+
+def test_paths_beneath_the_working_folder_are_relative_to_it(nki_run, program, tmp_path):
+    name = program("import os; os.chdir('/')\nimport broken")
+    (tmp_path / "broken.py").write_text("1 / 0")
+
+    done = nki_run("--output-format", "json", str(tmp_path / name))
+
+    files = json.loads(done.stdout)["files"]
+    assert [file["path"] for file in files] == [name, "broken.py"]
+    assert files[1]["findings"][0]["path"] == "broken.py"
+
+
+def test_checks_that_did_not_end_are_an_error_also_without_a_document(nki_run, program):
+    done = nki_run("--check", "memory", program("import os; os._exit(0)"))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "nki-run: the program ended by os._exit, before its checks did\n"
 
 
 @pytest.mark.parametrize("text", ["print('x' * 10**6)", "class E(BaseException): pass\nraise E"])
@@ -119,15 +194,8 @@ def test_an_error_whose_text_cannot_be_had_is_in_the_document(nki_run, program):
 
     done = nki_run("--output-format", "json", program(text))
 
-    (finding,) = json.loads(done.stderr)["files"][0]["findings"]
+    (finding,) = json.loads(done.stdout)["files"][0]["findings"]
     assert (finding["code"], finding["message"]) == ("E", "<exception str() failed>")
-
-
-def test_a_document_on_stderr_takes_the_place_of_a_traceback(nki_run, program):
-    done = nki_run("--output-format", "json", program("1 / 0"))
-
-    assert done.returncode == 1
-    assert json.loads(done.stderr)["files"][0]["findings"][0]["message"] == "division by zero"
 
 
 def test_a_document_that_cannot_be_written_is_named_before_the_run(nki_run, program):

@@ -64,11 +64,16 @@ def _streams(program: str) -> Iterator[None]:
     except OSError as error:
         if not is_of_stdout(error):
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is flushed at exit
-        if error.errno == errno.EPIPE:
-            raise SystemExit(CLOSED_PIPE) from None
-        sys.stderr.write(f"{program}: stdout: {error.strerror}\n")
-        raise SystemExit(UNWRITABLE) from None
+        raise SystemExit(unwritable(program, error)) from None
+
+
+def unwritable(program: str, error: OSError) -> int:
+    """The exit code where stdout cannot be written; a reason is on stderr."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is flushed at exit
+    if error.errno == errno.EPIPE:
+        return CLOSED_PIPE
+    sys.stderr.write(f"{program}: stdout: {error.strerror}\n")
+    return UNWRITABLE
 
 
 def _flush(stream: Any) -> None:

@@ -15,10 +15,11 @@ LINES_EVERY_S = 1.0
 
 def use_color(choice: str, stream: TextIO | None = None) -> bool:
     """Whether to colour a stream, stdout by default: "always", "never", or "auto" (a terminal, or
-    FORCE_COLOR, without NO_COLOR)."""
+    FORCE_COLOR, without NO_COLOR; FORCE_COLOR=0 is without colour)."""
     if choice != "auto" or os.environ.get("NO_COLOR"):
         return choice == "always"
-    return (stream or sys.stdout).isatty() or bool(os.environ.get("FORCE_COLOR"))
+    forced = os.environ.get("FORCE_COLOR")
+    return forced != "0" if forced else (stream or sys.stdout).isatty()
 
 
 @dataclass(slots=True)

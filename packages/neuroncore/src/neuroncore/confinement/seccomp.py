@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from neuroncore.confinement.attempts import note_attempt
 from neuroncore.confinement.process import DEVICES
 from neuroncore.confinement.system_calls import (
     ABSENT,
@@ -162,8 +161,6 @@ class Supervisor:
         call = self._calls[number]
         forbidden = self._forbidden(call, thread, arguments)
         attempt = f"{forbidden} ({call.name})" if forbidden else None
-        if attempt:
-            note_attempt(attempt)
         _answer(self.descriptor, mark, allowed=forbidden is None)
         return attempt
 

@@ -18,11 +18,12 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from typing import NoReturn
 
 from neuroncore.confinement.environment import limit_environment
 from neuroncore.confinement.process import (
@@ -61,16 +62,25 @@ class Allowed:
     """Environment variables besides the usual ones."""
 
 
-def confine_command(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+Ended = Callable[[int, Sequence[str]], int]
+"""What is done last: from the exit code and the reasons of its supervisor to the exit code."""
+
+
+def confine_command(
+    parser: argparse.ArgumentParser, given: argparse.Namespace, ended: Ended | None = None
+) -> bool:
     """Go on in a process that may write beneath the working folder, folders of temporary files
     and the folders that options name, and use no network, unless `--unconfined` is given.
 
     This changes nothing under a debugger, inside a confined process, and elsewhere than on Linux.
+    Whether it did; `ended` is then called by a process that survives the child.
     """
     if given.unconfined or not is_supported():
-        return
+        return False
     seconds = given.timeout or (inf if sys.stdin and sys.stdin.isatty() else given.default_seconds)
-    go_on_confined(parser.prog, Allowed([*_folders(given)], seconds, given.memory, given.env))
+    allowed = Allowed([*_folders(given)], seconds, given.memory, given.env)
+    go_on_confined(parser.prog, allowed, ended or (lambda code, reasons: code))
+    return True
 
 
 def _folders(given: argparse.Namespace) -> Iterator[Path]:
@@ -87,8 +97,9 @@ def is_supported() -> bool:
     return free and sys.platform == "linux"
 
 
-def go_on_confined(command: str, allowed: Allowed) -> None:
-    """Return in a child that is confined; this process itself ends with the child's exit code."""
+def go_on_confined(command: str, allowed: Allowed, ended: Ended) -> None:
+    """Return in a child that is confined; this process itself ends with the exit code of `ended`,
+    of the child's."""
     sys.stdout.flush()
     sys.stderr.flush()
     limit_environment(command, allowed.variables)  # before a fork: parents have it in memory, too
@@ -96,7 +107,7 @@ def go_on_confined(command: str, allowed: Allowed) -> None:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
     command_process = os.pidfd_open(os.getpid())
     if supervisor := _forked():
-        os._exit(_supervisor_exit_code(supervisor))
+        _exit(*_end_of_supervisor(supervisor), ended)
     ours, theirs = socket.socketpair()
     parent = os.getpid()
     if pid := _forked():
@@ -105,13 +116,23 @@ def go_on_confined(command: str, allowed: Allowed) -> None:
             allowed.folders, pid, ours, _CACHES, processes=True, devices=standard_outputs()
         )
         supervision = _Supervision(command, pid, attempts, allowed.seconds, command_process)
-        os._exit(supervision.exit_code())
+        _exit(*supervision.end(), ended)
     ours.close()
     os.close(command_process)
     die_with_parent(parent)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     _limit(allowed.mebibytes)
     confine(allowed.folders, theirs, FILE_BYTES, processes=True, devices=standard_outputs())
+
+
+def _exit(code: int, reasons: Sequence[str] | None, ended: Ended) -> NoReturn:
+    """End this process. Without reasons, the other one has called `ended`."""
+    try:
+        code = code if reasons is None else ended(code, reasons)
+    except Exception as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = code or 1
+    os._exit(code)
 
 
 def _forked() -> int:
@@ -124,16 +145,13 @@ def _forked() -> int:
     return pid
 
 
-def _supervisor_exit_code(pid: int) -> int:
-    """Pass on signals until the supervisor ends."""
+def _end_of_supervisor(pid: int) -> tuple[int, list[str] | None]:
+    """Pass on signals until the supervisor ends; its exit code, and why it had none itself."""
     threading.Thread(target=_pass_on_signals, args=(os.pidfd_open(pid),), daemon=True).start()
-    return _final_code(pid)
-
-
-def _final_code(pid: int) -> int:
-    """Wait for a child and end what it has started."""
     code = ended_with_children(pid)
-    return code if code >= 0 else 128 - code
+    if code >= 0:
+        return code, None
+    return 128 - code, [f"its supervisor was ended by {signal.Signals(-code).name}"]
 
 
 def _pass_on_signals(child: int) -> None:
@@ -182,8 +200,9 @@ class _Supervision:
         self._child, self._command_process = os.pidfd_open(pid), command_process
         self._tried: dict[str, None] = {}
 
-    def exit_code(self) -> int:
-        """Supervise to the end; 1 at least where the program tried what it may not."""
+    def end(self) -> tuple[int, list[str]]:
+        """Supervise to the end; the exit code, 1 at least where the program tried what it may not,
+        and the reasons."""
         threading.Thread(target=_pass_on_signals, args=(self._child,), daemon=True).start()
         timed_out = not self._wait()
         if timed_out:
@@ -210,7 +229,7 @@ class _Supervision:
             elif self._command_process in ready:
                 signal.pidfd_send_signal(self._child, signal.SIGKILL)
 
-    def _reported(self, code: int, timed_out: bool) -> int:
+    def _reported(self, code: int, timed_out: bool) -> tuple[int, list[str]]:
         said = [f"the program may not do this: {attempt}" for attempt in self._tried]
         if code == -signal.SIGSYS:
             said.append("the program may not do this: calls the system as another architecture")
@@ -223,4 +242,4 @@ class _Supervision:
         for line in said:
             sys.stderr.write(f"{self._command}: {line}\n")
         sys.stderr.flush()
-        return (code if code >= 0 else 128 - code) or int(bool(said))
+        return (code if code >= 0 else 128 - code) or int(bool(said)), said

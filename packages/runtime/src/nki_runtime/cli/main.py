@@ -19,7 +19,7 @@ from neuroncore.machine.observe import watch_everywhere, watched_by
 from neuroncore.notes import print_hints, print_notes
 from neuroncore.python_source import UNPARSABLE, SourceError, check_source
 from neuroncore.timeline import read_constants
-from nki_runtime.cli.check import checker_of
+from nki_runtime.cli.check import Checker, checker_of, exit_code
 from nki_runtime.cli.comparison import compare, options_of, role_here
 from nki_runtime.cli.dump import Dumper
 from nki_runtime.cli.function import compare_with, function_of, run_case
@@ -40,23 +40,56 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser()
     given = parser.parse_args(argv)
     program, args = _program(parser, given)
+    try:
+        checker = checker_of(given, program.source())
+    except KernelError as mistake:
+        parser.exit(2, f"nki-run: {render_usage(mistake)}\n")
+    supervised = False
     if argv is None and given.backend != "neuron":  # a device is not beneath a folder
         from neuroncore.confinement.supervision import confine_command  # ctypes, sockets
 
-        confine_command(parser, given)
+        supervised = confine_command(parser, given, None if checker is None else checker.write)
+    if checker is None:
+        return _execute(parser, given, program, args, None)
+    checker.start(supervised)
+    if supervised:
+        return _execute(parser, given, program, args, checker)
+    try:
+        code = _execute(parser, given, program, args, checker)
+    except BaseException as stop:
+        expected = exit_code(stop)
+        if (code := checker.write(expected, ())) != expected:
+            raise SystemExit(code) from None
+        raise
+    return checker.write(code, ())
+
+
+def _execute(
+    parser: argparse.ArgumentParser, given: argparse.Namespace, program: Program, args: list[str],
+    checker: Checker | None,
+) -> int:  # fmt: skip
+    """Run the program with what the options request; 2 for a mistake in them."""
     try:
         if given.compare is not None:
             return _compare(parser, given, program)
         enter(program)
-        watching = _Watching(parser, given)
+        watching = _Watching(parser, given, checker)
         _switch(given, program)
         watching.begin(program)
     except KernelError as mistake:
-        parser.exit(2, f"nki-run: {render_usage(mistake)}\n")
+        return _mistaken(mistake, render_usage(mistake), checker)
     try:
         return _watched_run(parser, given, program, args, watching)
     except (OutputError, SourceError) as mistake:
-        parser.exit(2, f"nki-run: {mistake}\n")
+        return _mistaken(mistake, str(mistake), checker)
+
+
+def _mistaken(mistake: KernelError, text: str, checker: Checker | None) -> int:
+    """Show a mistake in the options; the exit code."""
+    sys.stderr.write(f"nki-run: {text}\n")
+    if checker is not None:
+        checker.failed(mistake)
+    return 2
 
 
 def _watched_run(
@@ -72,7 +105,7 @@ def _watched_run(
     except (OutputError, SourceError):
         raise
     except BaseException as stop:  # also of stdout, whose reader has left
-        code = stop.code if isinstance(stop, SystemExit) else 1
+        code = exit_code(stop)
         if watching.checker is not None and code:
             watching.checker.failed(stop)
         if watching.finish() and not code:
@@ -85,10 +118,12 @@ def _watched_run(
 class _Watching:
     """The observers of a run. Raises LaunchError for a check or file that is not available."""
 
-    def __init__(self, parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    def __init__(
+        self, parser: argparse.ArgumentParser, given: argparse.Namespace, checker: Checker | None
+    ) -> None:
         if given.bound is not None:
             parser.error("--bound is what --compare allows: name what to compare with")
-        self.checker = checker_of(given)
+        self.checker = checker
         self.tracer = None if given.trace is None else Tracer(given.trace)
         self.dumper = None if given.dump is None else Dumper(given.dump)
         self.reporter = None if given.report is None else make_reporter("nki-run", given.report)
@@ -134,8 +169,9 @@ class _Watching:
 
     def failed(self, error: BaseException) -> None:
         """Print the error that the program ended in, and show it on the page."""
-        if self.checker is None or not self.checker.failed(error):
-            report(error)
+        report(error)
+        if self.checker is not None:
+            self.checker.failed(error)
         if self.reporter is not None:
             self.reporter.add("error", error)
 
@@ -155,9 +191,10 @@ class _Watching:
 
 def _compare(parser: argparse.ArgumentParser, given: argparse.Namespace, program: Program) -> int:
     """Run the program twice with the options of this command line."""
-    for name in ("record", "check", "trace", "profile", "dump", "report"):
+    for name in ("record", "check", "output_file", "trace", "profile", "dump", "report"):
         if getattr(given, name) is not None:
-            parser.error(f"--compare and --{name} exclude each other: run them one by one")
+            option = name.replace("_", "-")
+            parser.error(f"--compare and --{option} exclude each other: run them one by one")
     bound = 1.0 if given.bound is None else given.bound
     if not bound >= 0:
         parser.error(f"--bound {bound:g}: expected a number of ulps, 0 or more")
@@ -197,8 +234,8 @@ def _run(
     except BdbQuit:
         sys.stderr.write("nki-run: left the debugger; the program did not end\n")
         return 1
-    except Exception as error:
-        if is_of_stdout(error):
+    except BaseException as error:
+        if isinstance(error, SystemExit) or is_of_stdout(error):
             raise
         if isinstance(error, UNPARSABLE):
             _check_parsed(program, error)
@@ -207,7 +244,7 @@ def _run(
     return 0
 
 
-def _check_parsed(program: Program, error: Exception) -> None:
+def _check_parsed(program: Program, error: BaseException) -> None:
     """Raise SourceError where the error is of a program that Python does not read."""
     source = None if user_frames(error) else program.source()  # one that runs was parsed
     if source is not None and source.suffix not in (".zip", ".pyz"):

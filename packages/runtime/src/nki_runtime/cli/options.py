@@ -120,8 +120,8 @@ def _add_observers(parser: argparse.ArgumentParser) -> None:
         + "; all of them: all",
     )
     add_output_format(
-        parser, tuple(FORMATS), help="of the findings of --check and the error that ends the run, "
-        "on stderr or in --output-file (default: text)",
+        parser, tuple(FORMATS), help="of the findings of --check and the error that ends the run; "
+        "text (default): on stderr; others: on stdout, and what the program prints on stderr",
     )  # fmt: skip
     add_output_file(parser)
     add_color(parser)
