@@ -264,6 +264,23 @@ def test_a_function_that_is_edited_during_the_run_has_its_row(sweep_file, tmp_pa
     assert run_sweep(tasks, InProcess(), tmp_path / "found.db", edit).is_complete
 
 
+@pytest.mark.parametrize("edited", ["def softmax(x): return x * 2\n", None])
+def test_the_row_of_an_edited_function_is_not_that_of_its_key(edited, sweep_file, tmp_path):
+    file, store = tmp_path / FILE.name, tmp_path / "found.db"
+    source = file.read_text()
+    tasks = read_sweep(sweep_file)[:2]
+
+    def edit(sweep):
+        file.write_text(edited) if edited else file.unlink(missing_ok=True)
+
+    run_sweep(tasks, InProcess(), store, edit)
+    file.write_text(source)
+    again, alone = (run_sweep(tasks, InProcess(), tmp_path / f) for f in ("found.db", "new.db"))
+
+    assert again.ordered == alone.ordered
+    assert again.resumed < 2
+
+
 def test_a_function_without_a_kernel_is_a_row_with_its_reason(sweep_file, tmp_path):
     (tmp_path / FILE.name).write_text(
         "def softmax(x):\n    return x\n\ndef two(x, y):\n    raise ValueError('no')\n"

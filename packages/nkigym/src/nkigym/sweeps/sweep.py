@@ -176,7 +176,8 @@ class _Collector:
         if tuned.report.stopped == "interrupted":  # the next run tunes it again
             return
         row = {**_named(self.sweep.tasks[key]), **_figures(tuned), "status": "ok"}
-        job = {"job": key, "row": row} if self.sweep.resumes else {}
+        is_kept = self.sweep.resumes and self.sweep.tasks[key].has_key(key)
+        job = {"job": key, "row": row} if is_kept else {}
         self.store.add_run(value.problem, tuned.report.to_json() | job)
         self.sweep.rows[key] = row
 

@@ -84,6 +84,13 @@ class SweepTask:
         content = [self.identity, _sources_digest(self.function), costs_version(), release()]
         return sha256(json.dumps(content).encode()).hexdigest()
 
+    def has_key(self, key: str) -> bool:
+        """Whether it is still that of the source, which may have been edited or removed."""
+        try:
+            return self.key() == key
+        except (KernelError, OSError):
+            return False
+
 
 def _where(function: str) -> str:
     return function if ":" not in function else parse_name(function).where
