@@ -9,6 +9,7 @@ from statistics import median
 import pytest
 from packages.nkigym.tests import tuning_kernels
 
+from neuroncore.program import parse_program
 from nkigym import tune
 from nkigym.cli import main
 from nkigym.runners import Interpreter, Measurement
@@ -31,6 +32,41 @@ def test_the_model_measures_what_it_has_predicted(store, capsys):
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 3
     assert all(row["p50_ns"] == row["predicted_ns"] for row in rows)
+
+
+ROWS = """
+    {out} = buffer(float32[128, {n}], shared_hbm)
+    {x}_tile = buffer(float32[128, {n}], sbuf)
+    dma_copy(dst={x}_tile[:, :], src={x}[:, :])
+    tensor_scalar(dst={x}_tile[:, :], data={x}_tile[:, :], operand0=2.0, op0=multiply)
+    dma_copy(dst={out}[:, :], src={x}_tile[:, :])"""
+
+
+def test_a_schedule_is_measured_from_the_kernel_that_it_begins_with(tmp_path, capsys):
+    parts = [ROWS.format(out="o", x="x", n=64), ROWS.format(out="p", x="y", n=512)]
+    store = tmp_path / "found.db"
+    for number, body in enumerate(map("".join, (parts, parts[::-1]))):
+        head = 'program("trn2", "0.7")\ndef f(x: float32[128, 64], y: float32[128, 512]):'
+        tune(parse_program(f"{head}{body}\n    return o, p"), budget=40, strategy="random",
+            seed=number, store=store)  # fmt: skip
+    with Store(store) as opened:
+        assert len(opened.problems()) == 1
+
+    assert main(["measure", str(store), "--number", "99", "--output-format", "json"]) == 0
+
+    rows = json.loads(capsys.readouterr().out)
+    assert len({row["predicted_ns"] for row in rows}) > 1
+    assert [row["p50_ns"] for row in rows] == [row["predicted_ns"] for row in rows]
+    assert [row["key"] for row in rows] == [f"{n}" for n in range(1, len(rows) + 1)]
+
+
+@pytest.mark.parametrize("command", ["best", "measure", "replay", "export"])
+def test_a_kernel_without_a_result_is_reported(command, store, tmp_path, capsys):
+    with Store(store) as opened, Store(tmp_path / "new.db") as new:
+        new.add(*opened.problems())
+
+    assert main([command, str(tmp_path / "new.db")]) == 1
+    assert "nothing was found for softmax yet" in capsys.readouterr().err
 
 
 def slower(folder):

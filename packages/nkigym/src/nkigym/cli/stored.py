@@ -27,7 +27,7 @@ from neuroncore.timeline import (
 )
 from nkigym.cli.runners import BACKGROUND, add_device
 from nkigym.cli.writing import MARK, check_place, write_kernel
-from nkigym.runners import Measurement, Runner, Timeline, case_of
+from nkigym.runners import Case, Measurement, Runner, Timeline, case_of
 from nkigym.runners.recording import Recording
 from nkigym.store import Problem, Store, Stored
 from nkigym.tuning import Check
@@ -106,7 +106,7 @@ def add_best(parser: argparse.ArgumentParser) -> None:
 def best(given: argparse.Namespace) -> int:
     """The fastest schedules of a kernel."""
     with Store(given.store, create=False) as store:
-        found = store.best(_chosen(store, given.wanted).key, given.number)
+        found = _found(store, _chosen(store, given.wanted), given.number)
     if given.output_format == "json":
         rows = [
             {"latency_ns": r.latency_ns, "bound_ns": r.bound_ns, "schedule": list(r.schedule)}
@@ -145,12 +145,8 @@ def measure(given: argparse.Namespace) -> int:
         given.constants = read_constants(given.constants)
     with Store(given.store, create=False) as store:
         chosen = _chosen(store, given.wanted)
-        found = store.best(chosen.key, given.number)
-    task = stored_task(chosen.program, chosen.target, str(given.store))
-    cases = [
-        case_of(f"{n}", task.root, task.kernel(task.replayed(each.schedule)), each.latency_ns)
-        for n, each in enumerate(found, 1)
-    ]
+        found = _found(store, chosen, given.number)
+    cases = [_case(f"{n}", each, chosen, given.store) for n, each in enumerate(found, 1)]
     runner = _RUNNERS[given.runner](given, chosen.target)
     with Store(given.store) as store:
         recording = Recording(store, chosen, runner.name)
@@ -161,6 +157,13 @@ def measure(given: argparse.Namespace) -> int:
     if given.fit is not None:
         _fit(given.fit, chosen.target, {case.key: case.program for case in cases}, measured)
     return 0 if all(each.status == "ok" for each in measured) else 1
+
+
+def _case(key: str, found: Stored, problem: Problem, store: Path) -> Case:
+    """A stored schedule of the program that it begins with; kernels of one key have several."""
+    task = stored_task(found.program, problem.target, str(store))
+    program = task.kernel(task.replayed(found.schedule))
+    return case_of(key, task.root, program, found.latency_ns)
 
 
 def _check_runner(given: argparse.Namespace) -> None:
@@ -318,13 +321,19 @@ def _chosen(store: Store, wanted: str | None) -> Problem:
     return found[0]
 
 
+def _found(store: Store, problem: Problem, number: int = 1) -> list[Stored]:
+    """The fastest results of a kernel. Raises LaunchError where there is none."""
+    found = store.best(problem.key, number)
+    if not found:
+        raise LaunchError(f"nothing was found for {problem.name} yet")
+    return found
+
+
 def _fastest(given: argparse.Namespace) -> tuple[Stored, TuningTask, Any]:
     """A kernel's fastest result, what it begins with, and the state where it leads."""
     with Store(given.store, create=False) as store:
         problem = _chosen(store, given.wanted)
-        found = store.best(problem.key)
-    if not found:
-        raise LaunchError(f"nothing was found for {problem.name} yet")
+        found = _found(store, problem)
     task = stored_task(found[0].program, problem.target, str(given.store))
     return found[0], task, task.replayed(found[0].schedule)
 

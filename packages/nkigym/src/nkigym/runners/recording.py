@@ -23,7 +23,7 @@ class Recording:
     def add(self, found: Measurement) -> None:
         """Keep a measurement. Raises StoreError."""
         self.results.append(found)
-        self.results.sort(key=lambda each: (inf if each.p50_ns is None else each.p50_ns, each.key))
+        self.results.sort(key=_order)
         report = {"runner": self.runner, "measurements": self.rows}
         if self._number is None:
             self.store.add(self.problem)
@@ -35,3 +35,8 @@ class Recording:
     def rows(self) -> list[dict[str, Any]]:
         """Plain values."""
         return [{"runner": self.runner, **asdict(each)} for each in self.results]
+
+
+def _order(each: Measurement) -> tuple[float, int, str]:
+    """By latency; equal ones by number."""
+    return inf if each.p50_ns is None else each.p50_ns, len(each.key), each.key
