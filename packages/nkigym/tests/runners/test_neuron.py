@@ -1,6 +1,7 @@
 """The device runner, against a stand-in for the vendor's packages and device files."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -248,6 +249,15 @@ def test_cores_that_the_environment_hides_are_left_to_others():
     for each in ("8", "x", "5-2"):
         with pytest.raises(NeuronError, match="leaves none of the cores"):
             visible_cores(8, each)
+
+
+def test_a_compiler_may_change_the_folder(vendor, devices, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_NEURON", "compiler changes the folder")
+    monkeypatch.chdir(tmp_path)
+
+    (found,) = measured(Neuron("trn2", Path("artefacts"), devices=devices), TWO)
+
+    assert (found.status, found.what) == ("ok", "")
 
 
 def test_each_process_has_one_core(runner):

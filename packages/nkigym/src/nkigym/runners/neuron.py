@@ -40,6 +40,9 @@ PACKAGES = ("nki", "neuronx-cc", "nkipy")
 """Distributions that compile and run; their versions are part of an artefact's key."""
 CORES_PER_DEVICE = {"trn1": 2, "inf2": 2, "trn2": 8, "trn3": 8}
 VISIBLE_CORES = "NEURON_RT_VISIBLE_CORES"
+PHYSICAL_CORES, PER_LOGICAL = "NEURON_LOGICAL_NC_CONFIG", 1
+"""Physical cores of a logical one; compiler and runtime have to agree, and the runtime's default on
+trn2 is 2 (AWS Neuron: Logical NeuronCore configuration)."""
 NEFF, LOG, VERSIONS_FILE = "file.neff", "log.txt", "versions.json"
 COMPILED = "compiled"
 LOG_LINES = 40
@@ -146,6 +149,7 @@ class Neuron:
         self._cores = visible_cores(number, os.environ.get(VISIBLE_CORES, ""))
         with naming_output("--artefacts", self.artefacts):
             self.artefacts.mkdir(parents=True, exist_ok=True)
+        self.artefacts = self.artefacts.absolute()  # a compiler may change the folder
 
     def measure(self, cases: Sequence[Case], watch: Callable[[Measurement], None]) -> None:
         """Compile the best predictions first; run each on a core as soon as it is compiled."""
@@ -180,7 +184,8 @@ class Neuron:
 
     def environments(self) -> list[dict[str, str]]:
         """One core for each process."""
-        return [{VISIBLE_CORES: str(core)} for core in self._cores]
+        one = {PHYSICAL_CORES: str(PER_LOGICAL)}
+        return [{VISIBLE_CORES: str(core), **one} for core in self._cores]
 
 
 class _Run(Run):
@@ -326,7 +331,7 @@ def _compile(payload: CompilePayload, folder: Path) -> None:
         kernel_inputs_dict=dict(zip(names, payload.inputs, strict=True)),
         kernel_outputs=[_Output(*output) for output in payload.outputs],
         platform_target=payload.target,
-        logical_nc_config=1,
+        logical_nc_config=PER_LOGICAL,
         output_directory=str(folder),
         version=NKI_IR_VERSION.beta2,
         additional_compiler_args="",

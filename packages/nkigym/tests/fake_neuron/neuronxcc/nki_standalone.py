@@ -40,4 +40,5 @@ def fill_disk():
 FAULTS = {
     "compiler crashes": crash, "compiler hangs": hang, "compiler rejects": reject,
     "disk is full": fill_disk, "compiler is slow": lambda: time.sleep(1),
+    "compiler changes the folder": lambda: os.chdir("/"),
 }  # fmt: skip

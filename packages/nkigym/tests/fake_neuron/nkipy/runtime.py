@@ -24,6 +24,7 @@ class CompiledKernel:
 class BaremetalExecutor:
     def __init__(self, verbose):
         assert os.environ["NEURON_RT_VISIBLE_CORES"].isdecimal()
+        assert os.environ["NEURON_LOGICAL_NC_CONFIG"] == "1", "default on trn2: 2"
 
     def __enter__(self):
         return self
