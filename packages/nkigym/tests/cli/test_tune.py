@@ -224,6 +224,17 @@ def store(tmp_path_factory):
     return str(file)
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_file_may_change_the_folder(jobs, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("k.py").write_text("import os\nos.chdir('/')\ndef f(x): return x * 2.0\n")
+    places = "--store", "found.db", "-o", "out.py", "--jobs", jobs
+
+    assert main(["tune", "k.py:f", "--spec", "f32[128,64]", "--budget", "3", *places]) == 0
+
+    assert {file.name for file in tmp_path.iterdir()} == {"k.py", "found.db", "out.py"}
+
+
 def test_a_store_shows_kernels_and_searches(store, capsys):
     assert main(["show", store]) == 0
     assert main(["show", store, "--output-format", "json"]) == 0

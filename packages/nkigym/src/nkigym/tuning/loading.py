@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from neuroncore.commands.folders import same_folder
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import KernelError, OptionError
 from neuroncore.program import Program, parse_program
@@ -27,7 +28,7 @@ def load_kernel(
         ]
     from nkigen_lite.cli.function import match_specs
 
-    with _language(target, nki):
+    with same_folder(), _language(target, nki):
         function = find_function(parse_name(name))
     return function, list(match_specs(function, specs))
 
