@@ -47,7 +47,7 @@ class _Maker:
         if self.rng.random() < 0.5:
             self.stride = self.assumed(self.stride, Bounded(1, self.rng.choice((7, 200, None))))
         self.views = [self.view() for _ in range(self.rng.choice((1, 1, 2, 3)))]
-        self.nest(0, (), self.body.one("make_token", TOKEN))
+        self.nest(0, (), self.body.one("make_token", TOKEN), {"return": ()})
 
     def view(self):
         rng, shape, strides = self.rng, self.rng.choice(ROWS), self.rng.choice(STRIDES)
@@ -70,26 +70,80 @@ class _Maker:
         made = Type("partition_view", (tiles, kind, dims, None))
         return self.body.one("make_partition_view", made, tensor_view=tensor)
 
-    def nest(self, depth, variables, token):
+    def nest(self, depth, variables, token, ends):
+        """Accesses, loops and branches; `ends`: operations that leave, and what they pass on."""
         for _ in range(self.rng.randint(1, 3)):
             if self.left <= 0:
                 break
             if depth < 3 and self.rng.random() < (0.7, 0.4, 0.2)[depth]:
-                token = self.loop(depth, variables, token)
+                kinds = (self.loop, self.loop, self.counted, self.branches, self.branches)
+                token = self.rng.choice(kinds)(depth, variables, token, ends)
             else:
                 token = self.access(variables, token)
         return token
 
-    def loop(self, depth, variables, token):
+    def loop(self, depth, variables, token, _):
         low, high, is_unsigned = self.ends(variables, token)
         step = self.body.integer(self.rng.choice((1, 1, 2)))
         with self.body.block((I32, TOKEN)) as region:
             variable, inside = region.arguments
-            after = self.nest(depth + 1, (*variables, variable), inside)
+            after = self.nest(depth + 1, (*variables, variable), inside, {"continue": ()})
             self.body.add("continue", (), values=[after])
         attributes = {"unsigned": True} if is_unsigned else {}
         return self.body.add("for", (TOKEN,), attributes, (region.block,), lower=low, upper=high,
                              step=step, inits=[token])[0]  # fmt: skip
+
+    def counted(self, depth, variables, token, outer):
+        """A `loop` of as many iterations as a number, or fewer."""
+        rng, body = self.rng, self.body
+        most = rng.choice((*self.bounds, body.integer(2), body.integer(3)))
+        with body.block((I32, TOKEN)) as region:
+            count, inside = region.arguments
+            if rng.random() < 0.5:
+                inside = self.access(variables, inside)
+            with body.block(()) as one:
+                body.add("yield", (), values=[])
+            with body.block(()) as other:
+                body.add("break", (), values=[inside])
+            self.add_if(self.compared(count, most), [one, other], ())
+            after = body.one("addi", I32, NO_FLAGS, lhs=count, rhs=body.integer(1))
+            ends = {"continue": (after,), "break": ()}
+            ends |= {"return": ()} if "return" in outer else {}
+            last = self.nest(depth + 1, (*variables, count), inside, ends)
+            body.add("continue", (), values=[after, last])
+        inits = [body.integer(0), token]
+        return body.add("loop", (TOKEN,), {}, (region.block,), inits=inits)[0]
+
+    def branches(self, depth, variables, token, ends):
+        """An `if`, one branch of which may end the loop or the function around it."""
+        rng, body, regions = self.rng, self.body, []
+        left = rng.choice((0, 1, None, None))
+        condition = self.condition(variables)
+        for at in range(2):
+            with body.block(()) as region:
+                last = token
+                if rng.random() < 0.8:
+                    last = self.nest(depth + 1, variables, token, ends)
+                end = rng.choice([*ends]) if at == left else "yield"
+                values = [] if end == "return" else [*ends.get(end, ()), last]
+                body.add(end, (), values=values)
+            regions.append(region)
+        return self.add_if(condition, regions, (TOKEN,))[0]
+
+    def add_if(self, condition, regions, kinds):
+        blocks = tuple(region.block for region in regions)
+        return self.body.add("if", kinds, {}, blocks, condition=condition)
+
+    def condition(self, variables):
+        rng, body = self.rng, self.body
+        if rng.random() < 0.3:
+            loaded = body.add("load_ptr_tko", (I32, TOKEN), WEAK, source=self.numbers)[0]
+            return self.compared(loaded, body.integer(1))
+        return self.compared(rng.choice((*variables, *self.bounds)), body.integer(rng.randrange(4)))
+
+    def compared(self, one, other):
+        attributes = {"comparison": "lt", "signedness": "signed"}
+        return self.body.one("cmpi", tile("i1"), attributes, lhs=one, rhs=other)
 
     def ends(self, variables, token):
         """The lower and the upper bound; of unsigned numbers only where both are natural."""

@@ -649,22 +649,153 @@ def test_the_compiler_accepts_a_rewritten_if_that_had_tokens(tileiras):
     assert compiler.compile_bytecode(new, "sm_90").cubin
 
 
-def test_an_early_end_of_a_loop_is_rejected_by_name():
+def either(body, condition, one, other=lambda: ("yield", [])):
+    """An `if`; each branch adds its operations, and returns what ends it and the values."""
+    regions = []
+    for branch in (one, other):
+        with body.block(()) as region:
+            end, values = branch()
+            body.add(end, (), values=values)
+        regions.append(region.block)
+    kinds = [value.type for value in regions[0].operations[-1].operands["values"]]
+    is_result = {region.operations[-1].name for region in regions} == {"yield"}
+    return body.add("if", kinds if is_result else [], {}, tuple(regions), condition=condition)
+
+
+def loaded_in_a_branch(in_both):
+    """A branch loads what is stored behind it; the other one stores it, or nothing."""
+
     def build(body, p, condition):
-        view, zero = body.view(p, *WIDE), body.integer(0)
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        start = body.one("make_token", TOKEN)
+        (token,) = either(
+            body, condition, lambda: ("yield", [body.load(view, zero, start)[1]]),
+            lambda: ("yield", [body.store(view, zero, value, start) if in_both else start]),
+        )  # fmt: skip
+        body.store(view, zero, value, token)
+
+    return function(build, POINTER, tile("i1"))
+
+
+@pytest.mark.parametrize("condition", [0, 1])
+def test_an_order_of_a_branch_is_a_result_of_if(condition):
+    text = explained(loaded_in_a_branch(False), [condition])
+    assert "1 orders to keep\n  load -> store  in the same iteration\n1 tokens" in text
+
+
+@pytest.mark.parametrize("condition", [0, 1])
+def test_two_branches_of_if_need_no_order_of_one_another(condition):
+    text = explained(loaded_in_a_branch(True), [condition])
+    assert "2 orders to keep\n  load -> store.2" in text and "store -> store.2" in text
+    assert "load -> store  in" not in text
+
+
+def test_branches_need_an_order_between_iterations():
+    def build(body, p, n):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
 
         def repeated(k, token):
-            with body.block(()) as one:
-                body.add("continue", (), values=[token])
-            with body.block(()) as other:
-                body.add("yield", (), values=[])
-            body.add("if", (), {}, (one.block, other.block), condition=condition)
-            return [body.copied(view, [k, zero], [k, zero], token)]
+            is_less = {"comparison": "lt", "signedness": "signed"}
+            condition = body.one("cmpi", tile("i1"), is_less, lhs=k, rhs=n)
+            return either(body, condition, lambda: ("yield", [body.load(view, zero, token)[1]]),
+                          lambda: ("yield", [body.store(view, zero, value, token)]))  # fmt: skip
 
         body.loop(4, repeated, [body.one("make_token", TOKEN)])
 
-    with pytest.raises(BytecodeError, match="continue inside if is not supported"):
-        explain_bytecode(function(build, POINTER, tile("i1")))
+    for n in (0, 2, 5):
+        text = explained(function(build, POINTER, I32), [n])
+        assert "load -> store  1 iteration of loop later" in text
+        assert "store -> load  1 iteration of loop later" in text
+        assert "load -> store  in the same iteration" not in text
+
+
+@pytest.mark.parametrize("condition", [0, 1])
+def test_an_order_through_a_branch_is_kept(condition):
+    """Store, store if the condition is true, store: the first is before the last in any case."""
+
+    def build(body, p, condition):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        first = body.store(view, zero, value)
+        (token,) = either(body, condition,
+                          lambda: ("yield", [body.store(view, zero, value, first)]),
+                          lambda: ("yield", [first]))  # fmt: skip
+        body.store(view, zero, value, token)
+
+    text = explained(function(build, POINTER, tile("i1")), [condition])
+    assert "3 orders to keep" in text and "store -> store.3  in the same iteration" in text
+
+
+ENDS = {"continue": "for", "break": "loop", "return": "loop"}
+
+
+def left_early(end):
+    """A loop of a store, an early end if the condition is true, and a load; then a store."""
+
+    def build(body, p, condition):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+
+        def repeated(*arguments):
+            done = body.store(view, zero, value, arguments[-1])
+            either(body, condition, lambda: (end, [] if end == "return" else [done]))
+            last = [body.load(view, zero, done)[1]]
+            if ENDS[end] == "loop":
+                either(body, condition, lambda: ("yield", []), lambda: ("break", last))
+            return last
+
+        start = [body.one("make_token", TOKEN)]
+        if ENDS[end] == "for":
+            (token,) = body.loop(2, repeated, start)
+        else:
+            with body.block([TOKEN]) as region:
+                body.add("continue", (), values=repeated(*region.arguments))
+            (token,) = body.add("loop", [TOKEN], {}, (region.block,), inits=start)
+        body.store(view, zero, value, token)
+
+    return function(build, POINTER, tile("i1"))
+
+
+@pytest.mark.parametrize("condition", [0, 1])
+@pytest.mark.parametrize("end", [*ENDS])
+def test_an_early_end_passes_the_tokens_on(end, condition):
+    text = explained(left_early(end), [condition])
+    kept = text.partition("tokens that it has")[0]
+    assert "store -> load  in the same iteration" in kept
+    assert "load -> store  1 iteration of loop later" in kept
+    assert "store -> store.2  in the same iteration" in kept
+
+
+@pytest.mark.parametrize("data", [loaded_in_a_branch(True), *map(left_early, ENDS)])
+def test_the_compiler_accepts_rewritten_branches(tileiras, data):
+    _, new = explain_bytecode(data)
+    assert bytecode.read(new) == bytecode.read(bytecode.write(bytecode.read(new)))
+    assert compiler.compile_bytecode(new, "sm_90").cubin
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_an_assume_behind_an_early_end_is_not_sure(is_early):
+    """Without it, the index leaves 32 bits."""
+
+    def build(body, p, n):
+        view, zero = body.view(p, *WIDE), body.integer(0)
+        if is_early:
+            is_less = {"comparison": "lt", "signedness": "signed"}
+            condition = body.one("cmpi", tile("i1"), is_less, lhs=n, rhs=zero)
+            either(body, condition, lambda: ("return", []))
+        limited(body, n, 0, 3)
+
+        def repeated(k, token):
+            return [body.copied(view, [scaled(body, k, 2**29), zero], [k, zero], token)]
+
+        body.loop(n, repeated, [body.one("make_token", TOKEN)])
+
+    text, _ = explain_bytecode(function(build, POINTER, I32), unchecked=True)
+    assert (
+        "store -> load  1 iteration of loop later" in text.partition("tokens that")[0]
+    ) == is_early
 
 
 def between_arrays(second_is_fence=False):

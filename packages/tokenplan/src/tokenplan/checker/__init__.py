@@ -2,12 +2,12 @@
 
 from tokenplan.checker.command import add_options, main, run
 from tokenplan.checker.concrete_sizes import Checked, checked_at_sizes
-from tokenplan.checker.errors import PlanFileError, TooBigError
+from tokenplan.checker.errors import ExecutionError, PlanFileError, TooBigError
 from tokenplan.checker.findings import Finding
 from tokenplan.checker.plan_check import CheckOptions, Report, check_plan
 from tokenplan.checker.reading import read_plan_file
 from tokenplan.checker.tile_accesses import TileAccess
-from tokenplan.checker.tile_blocks import Execution, ExecutionError
+from tokenplan.checker.tile_blocks import Execution
 
 __all__ = [
     "CheckOptions",

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from tokenplan.checker.coverage import Coverage, places_of
+from tokenplan.checker.errors import ExecutionError
 from tokenplan.checker.memory import DYNAMIC, View, natural
 from tokenplan.checker.tile_accesses import names_of
 from tokenplan.checker.tile_arithmetic import CONVERSIONS
-from tokenplan.checker.tile_blocks import Execution, ExecutionError
+from tokenplan.checker.tile_blocks import Execution
 
 MOST_STEPS = 20_000
 """Operations of one execution, at most."""
@@ -42,7 +43,14 @@ _SETTINGS = (
     _Setting(2, block=(3, 2, 1), guesses=(2,)), _Setting(5, 3, guesses=(2, 0, 1)),
     _Setting(2, 3, (1, 1, 1), (0, 1, 2)),
 )  # fmt: skip
-_FURTHER = tuple(_Setting(number, tiles) for number in (17, 130, 520, 2050) for tiles in (3, 0))
+_FURTHER = (
+    *(
+        _Setting(1, 3, block, guesses)
+        for block in ((1, 1, 1), (0, 0, 0))
+        for guesses in ((1, 0), (0, 1))
+    ),
+    *(_Setting(number, tiles) for number in (17, 130, 520, 2050) for tiles in (3, 0)),
+)
 """Until every two accesses whose order matters are executed."""
 
 

@@ -8,8 +8,8 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 from tokenplan.checker.tile_accesses import ACQUIRES, RELEASES, TileAccess
+from tokenplan.checker.tile_control_flow import BOUNDS, LEAVES
 
-_BOUNDS = ("lower", "upper", "step")
 _FIXED = ("make_token", "constant")
 """Operations without operands whose result is the same in all executions."""
 
@@ -99,7 +99,7 @@ def _places(
 ) -> Iterator[tuple[str, Place]]:
     """varied: what depends on sizes, on the place in the grid or on what is loaded."""
     for op in block.operations:
-        is_varied = _is_varied(op, varied)
+        is_varied = op.name == "loop" or _is_varied(op, varied)
         for n, region in enumerate(op.regions):
             varied.update(region.arguments[not is_varied :])
             yield from _places(region, names, varied, _inside(place, op, n, is_varied))
@@ -107,11 +107,20 @@ def _places(
             varied.update(op.results)
         if op.results and op.results[-1] in names:
             yield names[op.results[-1]], place
+        place = _behind(place, op)
+
+
+def _behind(place: Place, op: Any) -> Place:
+    """The place of what follows: in the other branch, where one leaves."""
+    for n, region in enumerate(op.regions if op.name == "if" else ()):
+        if region.operations[-1].name in LEAVES:
+            place = _inside(place, op, 1 - n, False)
+    return place
 
 
 def _is_varied(op: Any, varied: set[Any]) -> bool:
     """Whether its results are, or the number of its iterations."""
-    operands = [op.operands[n] for n in _BOUNDS] if op.name == "for" else op.operands.values()
+    operands = [op.operands[n] for n in BOUNDS] if op.name == "for" else op.operands.values()
     inputs = [value for values in operands for value in values]
     return not varied.isdisjoint(inputs) if inputs else op.name not in _FIXED
 

@@ -14,3 +14,7 @@ class PlanFileError(ValueError):
 
 class TooBigError(Exception):
     """More than the checker unrolls; the message says how much, the limit and what to do."""
+
+
+class ExecutionError(Exception):
+    """The function has an operation that is not supported here, or leaves its arrays."""

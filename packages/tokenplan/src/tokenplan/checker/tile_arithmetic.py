@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -11,6 +12,16 @@ import numpy as np
 
 CONVERSIONS = ("assume", "exti", "trunci")
 """Operations that result in their operand, if its type can contain it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A value that is not calculated; `owners`: the parameters that pointers in it point into."""
+
+    owners: frozenset[int] = frozenset()
+
+
+UNKNOWN = Unknown()
 Calculation = Callable[[Any, Any], list[Any]]
 """The results of an operation, from the execution and the operation."""
 

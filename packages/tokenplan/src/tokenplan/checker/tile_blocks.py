@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from tokenplan.checker.errors import ExecutionError
 from tokenplan.checker.memory import grid, make_tensor, make_view, runs_of_elements, runs_of_tile
 from tokenplan.checker.tile_accesses import SPACING, TileAccess, lost_orders, names_of
-from tokenplan.checker.tile_arithmetic import ARITHMETIC, Calculation, bits_of, dtype_of
+from tokenplan.checker.tile_arithmetic import ARITHMETIC, UNKNOWN, Calculation, Unknown, dtype_of
+from tokenplan.checker.tile_control_flow import BOUNDS, CONTROL_FLOW, ENDS, LEAVES
 
 _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
            "f16": np.float16, "f32": np.float32, "tf32": np.float32, "f64": np.float64,
@@ -24,28 +26,15 @@ _PADDING = {None: 0, "zero": 0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.i
             "neg_inf": -np.inf}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Unknown:
-    """A value that is not calculated; `owners`: the parameters that pointers in it point into."""
-
-    owners: frozenset[int] = frozenset()
-
-
-_UNKNOWN = _Unknown()
 _PLACES = ("view", "source", "pointers")
 """The operand of an access that is a view or pointers."""
-_BOUNDS = ("lower", "upper", "step")
 _DATA: Mapping[str, frozenset[str]] = {
     "load_view_tko": frozenset(), "load_ptr_tko": frozenset({"padding"}), "if": frozenset(),
     "store_view_tko": frozenset({"tile"}), "store_ptr_tko": frozenset({"value"}),
-    "for": frozenset({"inits", *_BOUNDS}), "atomic_rmw_tko": frozenset({"value"}),
+    "for": frozenset({"inits", *BOUNDS}), "atomic_rmw_tko": frozenset({"value"}),
     "atomic_cas_tko": frozenset({"compare", "value"}),
 }  # fmt: skip
 """Operands that may be unknown, of operations that have an effect."""
-
-
-class ExecutionError(Exception):
-    """The function has an operation that is not supported here, or leaves its arrays."""
 
 
 @dataclass
@@ -72,6 +61,8 @@ class Execution:
     """In turn, iterations of loops whose bounds are not calculated, and whether such conditions are
     true."""
     guessed: int = 0
+    end: str = ""
+    """The operation that ended the last block."""
 
     def run(self, function: Any, scalars: Sequence[int] = ()) -> Execution:
         """Executes the body; parameters that are pointers are the arrays, others the scalars."""
@@ -90,14 +81,19 @@ class Execution:
         return self
 
     def _block(self, block: Any) -> list[Any]:
-        """The operands of the operation that ends the block."""
+        """The operands of the operation that ends the block, which `end` names."""
+        self.end = "yield"
         for op in block.operations:
             self.steps += 1
             if self.steps > self.most_steps:
                 raise ExecutionError(f"more than {self.most_steps} operations are executed")
-            if op.name in ("continue", "yield", "return"):
+            if op.name in ENDS:
+                self.end = op.name
                 return [self.values[v] for v in op.operands["values"]]
-            self.values.update(zip(op.results, self._results(op), strict=True))
+            found = self._results(op)
+            if op.regions and self.end in LEAVES:
+                return [*found]  # of the operation inside that leaves the block
+            self.values.update(zip(op.results, found, strict=True))
         return []
 
     def _results(self, op: Any) -> Sequence[Any]:
@@ -115,7 +111,7 @@ class Execution:
     def _missing(self, op: Any) -> set[str]:
         """The operands that are not calculated, without operands that need not be."""
         found = {name for name, values in op.operands.items() for value in values
-                 if isinstance(self.values[value], _Unknown)}  # fmt: skip
+                 if isinstance(self.values[value], Unknown)}  # fmt: skip
         return found - _DATA.get(op.name, frozenset())
 
     def _unknown(self, op: Any, missing: str) -> list[Any]:
@@ -123,19 +119,20 @@ class Execution:
         token is that of any branch, and represents no access where it may be any."""
         if op.name.endswith("_tko"):
             return self._anywhere(op, missing)
-        if op.name == "if" and _has_accesses(op):
+        is_executed = _has_any(op, _is_access)
+        if op.name == "if" and (is_executed or _has_any(op, _leaves)):
             return self._block(op.regions[0 if self.guess() else 1])
-        if _has_accesses(op):
+        if is_executed:
             raise ExecutionError(f"the {missing} of {op.name} depends on what is not calculated")
         if op.name == "if":
             return self._either(op)
         inputs = [value for values in op.operands.values() for value in values]
-        found = _Unknown(frozenset().union(*(_owners(v, self.values[v]) for v in inputs)))
+        found = Unknown(frozenset().union(*(_owners(v, self.values[v]) for v in inputs)))
         return [0 if _is_token(value) else found for value in op.results]
 
     def _either(self, op: Any) -> list[Any]:
         one, other = map(self._block, op.regions)
-        return [a & b if _is_token(value) else _Unknown(_owners(value, a) | _owners(value, b))
+        return [a & b if _is_token(value) else Unknown(_owners(value, a) | _owners(value, b))
                 for value, a, b in zip(op.results, one, other, strict=True)]  # fmt: skip
 
     def guess(self) -> int:
@@ -149,7 +146,7 @@ class Execution:
         if not owners or not owners <= {*range(len(self.arrays))}:
             raise ExecutionError(f"the {missing} of {op.name} depends on what is not calculated")
         runs = [(n * SPACING, n * SPACING + self.arrays[n].nbytes) for n in sorted(owners)]
-        return [*[_UNKNOWN] * (len(op.results) - 1), self.transfer(op, np.asarray(runs))]
+        return [*[UNKNOWN] * (len(op.results) - 1), self.transfer(op, np.asarray(runs))]
 
     def dtype(self, element: Any) -> Any:
         found = _DTYPES.get(element.kind) or self.dtypes.get(element.kind)
@@ -201,8 +198,16 @@ class Execution:
         return lost_orders(self.accesses, may_alias)
 
 
-def _has_accesses(op: Any) -> bool:
-    return any(inner.name.endswith("_tko") for region in op.regions for inner in region.walk())
+def _has_any(op: Any, is_one: Callable[[Any], bool]) -> bool:
+    return any(is_one(inner) for region in op.regions for inner in region.walk())
+
+
+def _is_access(op: Any) -> bool:
+    return bool(op.name.endswith("_tko"))
+
+
+def _leaves(op: Any) -> bool:
+    return op.name in LEAVES
 
 
 def _is_token(value: Any) -> bool:
@@ -211,7 +216,7 @@ def _is_token(value: Any) -> bool:
 
 def _owners(value: Any, found: Any) -> frozenset[int]:
     """The parameters that pointers or a view point into; none for other values."""
-    if isinstance(found, _Unknown):
+    if isinstance(found, Unknown):
         return found.owners
     if value.type.kind == "tile":
         base = found if value.type["element"].kind == "ptr" else []
@@ -233,7 +238,7 @@ def _load_view(run: Execution, op: Any) -> list[Any]:
     view = run.value(op, "view")
     done = run.transfer(op, runs_of_tile(run, op, view))
     if run.footprints_only:
-        return [_UNKNOWN, done]
+        return [UNKNOWN, done]
     addresses, inside = grid(run, op, view)
     return [run.read(addresses, inside, _PADDING[view.padding], view.tensor.dtype), done]
 
@@ -256,7 +261,7 @@ def _load_pointers(run: Execution, op: Any) -> list[Any]:
     addresses, inside = _pointers(run, op, "source")
     done = run.transfer(op, runs_of_elements(addresses[inside], _itemsize(run, op, "source")))
     if run.footprints_only:
-        return [_UNKNOWN, done]
+        return [UNKNOWN, done]
     fill = run.value(op, "padding")
     fill = 0 if fill is None else fill.flat[0]
     return [run.read(addresses, inside, fill, dtype_of(run, op)), done]
@@ -275,7 +280,7 @@ def _update(run: Execution, op: Any) -> list[Any]:
     addresses, inside = _pointers(run, op, "pointers")
     done = run.transfer(op, runs_of_elements(addresses[inside], _itemsize(run, op, "pointers")))
     if run.footprints_only:
-        return [_UNKNOWN, done]
+        return [UNKNOWN, done]
     array, index = run.elements(addresses[inside])
     given = [np.asarray(run.value(op, name))[inside] for name in ("compare", "value")
              if op.operands.get(name)]  # fmt: skip
@@ -315,48 +320,6 @@ def _offset(run: Execution, op: Any) -> list[Any]:
     return [np.asarray(run.value(op, "pointers")) + offsets * size]
 
 
-# -- control flow ----------------------------------------------------------------------------------
-
-
-def _for(run: Execution, op: Any) -> list[Any]:
-    (body,), carried = op.regions, run.all(op, "inits")
-    variable, *inside = body.arguments
-    kind = run.dtype(variable.type["element"])
-    iterations = _iterations(run, op)
-    run.repeated.update({id(op)} if len(iterations) > 1 else ())
-    for at in iterations:
-        run.values[variable] = at if at is _UNKNOWN else np.asarray(at).astype(kind)
-        run.values.update(zip(inside, carried, strict=True))
-        carried = run._block(body)
-    return carried
-
-
-def _iterations(run: Execution, op: Any) -> Sequence[Any]:
-    """The numbers of the variable; a guess of how many there are where the bounds are unknown."""
-    unknown = {name for name in _BOUNDS if isinstance(run.value(op, name), _Unknown)}
-    if unknown - {"upper"}:
-        return [_UNKNOWN] * run.guess()
-    first, by = (int(bits_of(run, op, name)) for name in ("lower", "step"))
-    end = first + run.guess() * by if unknown else int(bits_of(run, op, "upper"))
-    return range(first, end, by)
-
-
-def _if(run: Execution, op: Any) -> list[Any]:
-    return run._block(op.regions[0 if bool(run.value(op, "condition")) else 1])
-
-
-def _reduce(run: Execution, op: Any) -> list[Any]:
-    (body,), dim, sources = op.regions, op.attributes["dim"], run.all(op, "sources")
-    rows = [list(np.moveaxis(source, dim, 0)) for source in sources]
-    total = [row[0] for row in rows]
-    for at in range(1, len(rows[0])):
-        items = [row[at] for row in rows]
-        arguments = [v for pair in zip(total, items, strict=True) for v in pair]
-        run.values.update(zip(body.arguments, arguments, strict=True))
-        total = run._block(body)
-    return total
-
-
 # -- tokens and shapes -----------------------------------------------------------------------------
 
 
@@ -378,15 +341,14 @@ def _join(run: Execution, op: Any) -> list[Any]:
     return [total]
 
 
-_OPERATIONS: Mapping[str, Calculation] = ARITHMETIC | {
+_OPERATIONS: Mapping[str, Calculation] = ARITHMETIC | CONTROL_FLOW | {
     "make_tensor_view": make_tensor,
     "make_partition_view": make_view,
     "make_strided_view": make_view, "make_gather_scatter_view": make_view,
     "load_view_tko": _load_view, "store_view_tko": _store_view, "load_ptr_tko": _load_pointers,
     "store_ptr_tko": _store_pointers, "atomic_rmw_tko": _update, "atomic_cas_tko": _update,
-    "offset": _offset, "for": _for, "if": _if, "reduce": _reduce,
-    "make_token": lambda run, op: [0], "join_tokens": _join, "get_tensor_shape": _tensor_shape,
-    "get_index_space_shape": _index_space,
+    "offset": _offset, "make_token": lambda run, op: [0], "join_tokens": _join,
+    "get_tensor_shape": _tensor_shape, "get_index_space_shape": _index_space,
     "get_num_tile_blocks": lambda run, op: [np.int32(n + 2) for n in run.block],
     "get_tile_block_id": lambda run, op: [np.int32(n) for n in run.block],
 }  # fmt: skip

@@ -82,7 +82,8 @@ def reported(
         _check_distinct(found, distinct, {*map(frozenset, may_alias)})
         own = _ordered_parameters(found, distinct)
         pairs = (*may_alias, *own)
-        orders = orders_of_kernel(found.kernel, found.grid, pairs, budget, found.may_be_empty)
+        orders = orders_of_kernel(found.kernel, found.grid, pairs, budget, found.may_be_empty,
+                                  found.exclusive)  # fmt: skip
         functions.append(rewritten(found, orders.kept))
         checked = check(functions[-1], pairs)
         if checked.lost:

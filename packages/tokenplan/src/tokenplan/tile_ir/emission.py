@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from neuroncore.notes import note_without_effect
 from tokenplan.kernel.model import Kernel
 from tokenplan.tile_ir.bytecode import Block, Function, Module, Operation, Value
 from tokenplan.tile_ir.bytecode.building import I32, BodyBuilder
+from tokenplan.tile_ir.bytecode.control_flow import LOOPS
 from tokenplan.tile_ir.bytecode.types import TOKEN, Type, pointer, tile
 from tokenplan.tile_ir.computations import COMPUTATIONS
 from tokenplan.tile_ir.description import Compute, Described, Repeat, Statement, Transfer
@@ -98,38 +100,44 @@ class Tokens:
         return [(name, d) for name in names for d in range(1, carried.get(name, 1) + 1)]
 
     def leave(self, loop: str) -> list[Value]:
-        """The values of the next iteration."""
+        """The values of the next iteration, or of the results, from where this one is left."""
         found = []
         for name, distance in self.keys(loop):
             if distance > 1:
                 found.append(self.before[loop, name, distance - 1])
                 continue
-            old = self.before[loop, name, 1]
-            found.append(self.body.join([old, self.current[name]]))
+            now = [self.current[name]] if name in self.current else []
+            found.append(self.body.join([self.before[loop, name, 1], *now]))
         return found
 
     @contextmanager
     def loop(
-        self, name: str, variable: Type, inits: Sequence[Value],
+        self, name: str, variable: Sequence[Type], inits: Sequence[Value], results: Sequence[Type],
         attributes: Mapping[str, Any], **bounds: Value,
     ) -> Iterator[_Loop]:  # fmt: skip
-        """A `for` that carries the tokens of `keys` behind `inits`; its body is added inside."""
-        keys, split = self.keys(name), len(inits)
-        inits = [*inits, *[self.start()] * len(keys)]
-        kinds = [value.type for value in inits]
-        with self.body.block((variable, *kinds)) as region:
-            made = _Loop(region.arguments[: split + 1])
-            for (source, distance), value in zip(keys, region.arguments[split + 1 :], strict=True):
+        """A loop that carries the tokens of `keys` behind `inits`; its body is added inside."""
+        keys = self.keys(name)
+        carried = [value.type for value in inits]
+        tokens = [TOKEN] * len(keys)
+        with self.body.block((*variable, *carried, *tokens)) as region:
+            split = len(region.arguments) - len(keys)
+            made = _Loop(region.arguments[:split])
+            for (source, distance), value in zip(keys, region.arguments[split:], strict=True):
                 self.before[name, source, distance] = value
             yield made
         assert region.block is not None
-        results = self.body.add(
-            "for", kinds, dict(attributes), (region.block,), inits=inits, **bounds
-        )
-        made.results = results[:split]
-        for (source, distance), value in zip(keys, results[split:], strict=True):
+        found = self.body.add(
+            "for" if variable else "loop", (*results, *tokens), dict(attributes), (region.block,),
+            inits=[*inits, *[self.start()] * len(keys)], **bounds,
+        )  # fmt: skip
+        made.results = found[: len(results)]
+        for (source, distance), value in zip(keys, found[len(results) :], strict=True):
             if distance == 1:
                 self.current[source] = value
+
+    def of(self, sources: Iterable[str]) -> list[Value]:
+        """The token of each; one that waits for nothing where it has no instance."""
+        return [self.current.get(source) or self.start() for source in sources]
 
 
 # -- the body --------------------------------------------------------------------------------------
@@ -221,7 +229,8 @@ class _Emitter:
         lower, upper, step = (self.body.integer(n) for n in (0, loop.trips, 1))
         inits = [self.tiles[initial.id] for initial in initials]
         bounds = {"lower": lower, "upper": upper, "step": step}
-        with self.tokens.loop(loop.name, I32, inits, {}, **bounds) as made:
+        kinds = [value.type for value in inits]
+        with self.tokens.loop(loop.name, [I32], inits, kinds, {}, **bounds) as made:
             self.views.variables[loop.name], *arguments = made.arguments
             self.tiles.update(zip((tile.id for tile in insides), arguments, strict=True))
             self.statements(loop.body)
@@ -241,8 +250,12 @@ def rewritten(found: FunctionModel, orders: Sequence[Order]) -> Function:
     writer.values.update(zip(found.function.body.arguments, parameters, strict=True))
     if any(writer.tokens.plan.carried.values()) or writer.tokens.plan.sums:
         writer.tokens.start()
-    writer.block(found.function.body)
+    writer.block(found.function.body, {})
     return replace(found.function, body=Block(parameters, tuple(body.operations)))
+
+
+_Ends = Mapping[str, Callable[[], list[Value]]]
+"""By the operation that ends a block, the tokens that it passes on."""
 
 
 @dataclass
@@ -252,15 +265,17 @@ class _Rewriter:
     tokens: Tokens
     values: dict[Value, Value] = field(default_factory=dict)
 
-    def block(self, block: Block, loop: str | None = None) -> None:
+    def block(self, block: Block, ends: _Ends) -> None:
         for op in block.operations:
             self.body.place = op.place
-            if op.name == "for":
+            if op.name in LOOPS:
                 self.loop(op)
+            elif op.name == "if":
+                self.branches(op, ends)
             elif op.name in ACCESSES:
                 self.access(op)
             elif op.name not in ("make_token", "join_tokens"):
-                self.operation(op, loop)
+                self.operation(op, ends)
 
     def access(self, op: Operation) -> None:
         name = self.found.names[op.results[-1]]
@@ -270,16 +285,16 @@ class _Rewriter:
             operands["token"] = [token]
         self.tokens.current[name] = self.add(op, op.results, operands)[-1]
 
-    def operation(self, op: Operation, loop: str | None) -> None:
+    def operation(self, op: Operation, ends: _Ends) -> None:
         operands = self.operands(op)
-        if op.name == "continue" and loop is not None:
-            operands["values"] += self.tokens.leave(loop)
+        if op.name in ends:
+            operands["values"] += ends[op.name]()
         self.add(op, _kept(op.results), operands)
 
     def add(
         self, op: Operation, results: Sequence[Value], operands: dict[str, list[Value]]
     ) -> tuple[Value, ...]:
-        regions = tuple(self.region(region) for region in op.regions)
+        regions = tuple(self.region(region, {}) for region in op.regions)
         types = [value.type for value in results]
         made = self.body.add(op.name, types, dict(op.attributes), regions, **operands)
         self.values.update(zip(results, made, strict=True))
@@ -292,23 +307,45 @@ class _Rewriter:
         """The new values, without tokens."""
         return [self.values[value] for value in _kept(values)]
 
-    def region(self, region: Block) -> Block:
+    def region(self, region: Block, ends: _Ends) -> Block:
         kept = _kept(region.arguments)
         with self.body.block([value.type for value in kept]) as made:
             self.values.update(zip(kept, made.arguments, strict=True))
-            self.block(region)
+            self.block(region, ends)
         assert made.block is not None
         return made.block
 
+    def branches(self, op: Operation, ends: _Ends) -> None:
+        """An `if` whose results are also the tokens of accesses that others behind it wait for."""
+        sums = self.tokens.plan.sums
+        sources = [s for region in op.regions for s in sums.get(self.found.names[id(region)], ())]
+        ends, outer, regions = (
+            {**ends, "yield": partial(self.tokens.of, sources)},
+            self.tokens.current,
+            [],
+        )
+        for region in op.regions:
+            self.tokens.current = dict(outer)
+            regions.append(self.region(region, ends))
+        self.tokens.current, kept = outer, _kept(op.results)
+        kinds = [*(value.type for value in kept), *[TOKEN] * len(sources)]
+        made = self.body.add("if", kinds, dict(op.attributes), tuple(regions), **self.operands(op))
+        self.values.update(zip(kept, made, strict=False))
+        outer.update(zip(sources, made[len(kept) :], strict=True))
+
     def loop(self, op: Operation) -> None:
-        (body,) = op.regions
-        name, kept = self.found.names.get(body.arguments[0], ""), _kept(body.arguments)
-        inits = self.mapped(op.operands["inits"])
-        bounds = {n: self.values[op.operand(n)] for n in ("lower", "upper", "step")}
-        with self.tokens.loop(name, kept[0].type, inits, op.attributes, **bounds) as made:
+        (body,), is_counted = op.regions, op.name == "for"
+        name, kept, results = self.found.names[id(body)], _kept(body.arguments), _kept(op.results)
+        operands = self.operands(op)
+        inits = operands.pop("inits")
+        bounds = {bound: value for bound, (value,) in operands.items()}
+        variable = [value.type for value in kept[:is_counted]]
+        kinds = [value.type for value in results]
+        ends = dict.fromkeys(("continue", "break"), partial(self.tokens.leave, name))
+        with self.tokens.loop(name, variable, inits, kinds, op.attributes, **bounds) as made:
             self.values.update(zip(kept, made.arguments, strict=True))
-            self.block(body, name)
-        self.values.update(zip(_kept(op.results), made.results, strict=True))
+            self.block(body, ends)
+        self.values.update(zip(results, made.results, strict=True))
 
 
 def _kept(values: Iterable[Value]) -> list[Value]:

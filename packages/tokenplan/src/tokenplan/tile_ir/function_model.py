@@ -1,5 +1,8 @@
 """A decoded function as the planner sees it: loops, and accesses to elements of its parameters.
 
+A branch is a loop of one iteration that may have none; so is the rest of a block behind operations
+that may leave it.
+
 Accesses by views of one tensor are compared by element, so that sizes and strides may be unknown.
 An access by pointers, through an index that is not affine in loop variables, or by a view whose
 elements may share bytes or that differs between iterations is taken to access all of its parameter.
@@ -9,13 +12,14 @@ Integers are computed modulo 2^bits: an affine value that its type cannot contai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from neuroncore.layout import Layout
 from neuroncore.program import Affine
 from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Mode, Node, Op, walk
 from tokenplan.tile_ir.bytecode import Block, BytecodeError, Function, Operation, Value
+from tokenplan.tile_ir.bytecode.control_flow import LEAVES, LOOPS, is_left, may_leave
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, Type, is_view
 from tokenplan.tile_ir.bytecode.verification import is_pointer
 from tokenplan.tile_ir.integers import MOST_TRIPS, Integers
@@ -25,22 +29,23 @@ from tokenplan.tile_ir.token_tracing import ACCESSES, traced
 
 _GRID = ("block_x", "block_y", "block_z")
 _OVERLAPPING = "no sizes keep its elements disjoint together with what is assumed already"
-_LEAVES = ("continue", "break", "return")
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionModel:
-    """A function's kernel; `names` has the id of each access by its token and of each loop by its
-    variable."""
+    """A function's kernel; `names` has the id of each access by its token, and of each loop and
+    branch by the `id` of its block."""
 
     function: Function
     kernel: Kernel
-    names: Mapping[Value, str]
+    names: Mapping[Value | int, str]
     tokens: tuple[Order, ...]
     """The orders of the tokens that the bytecode has."""
     assumptions: tuple[str, ...]
     may_be_empty: frozenset[str]
     """Loops that may have no iteration."""
+    exclusive: frozenset[frozenset[str]]
+    """Every two branches of which one alone is executed."""
     grid: int = len(_GRID)
 
 
@@ -63,7 +68,7 @@ def function_model(function: Function) -> FunctionModel:
     return FunctionModel(
         function, Kernel(function.name, TARGET, buffers, body), reader.names,
         traced(function.body, reader.names), tuple(sorted(reader.assumptions)),
-        frozenset(reader.may_be_empty),
+        frozenset(reader.may_be_empty), frozenset(reader.exclusive),
     )  # fmt: skip
 
 
@@ -94,7 +99,7 @@ class _Reader:
     """By pointer or view, what decides where its elements are; absent: not known."""
     constant: set[Value] = field(default_factory=set)
     """Values that are the same in all iterations of the loops around them."""
-    names: dict[Value, str] = field(default_factory=dict)
+    names: dict[Value | int, str] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     elements: dict[str, _Box | None] = field(default_factory=dict)
     accessed: dict[str, set[object]] = field(default_factory=dict)
@@ -103,6 +108,9 @@ class _Reader:
     """By parameter, why its elements may share bytes."""
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     may_be_empty: set[str] = field(default_factory=set)
+    once: set[str] = field(default_factory=set)
+    """Branches, which are loops of one iteration."""
+    exclusive: set[frozenset[str]] = field(default_factory=set)
     assumptions: set[str] = field(default_factory=set)
     assumed: list[tuple[str, Elements]] = field(default_factory=list)
     """By parameter, elements that are assumed to be disjoint."""
@@ -112,16 +120,44 @@ class _Reader:
     def nodes(self, block: Block, loops: tuple[str, ...]) -> tuple[Node, ...]:
         """Loops and accesses, whose bytes `placed` adds."""
         found: list[Node] = []
-        for op in block.operations:
-            if op.name == "for":
+        for at, op in enumerate(block.operations):
+            if op.name in LOOPS:
                 found.append(self.loop(op, loops))
+            elif op.name == "if":
+                found += self.branches(op, loops)
             elif op.name in ACCESSES:
                 found.append(self.access(op, loops))
             else:
                 self.calculate(op)
-            if loops == _GRID or (self.is_pure(op) and self.constant.issuperset(op.inputs)):
+            is_once = self.once.issuperset(loops[len(_GRID) :])
+            if is_once or (self.is_pure(op) and self.constant.issuperset(op.inputs)):
                 self.constant.update(op.results)
+            if may_leave(op):
+                return (*found, self.rest(op, block.operations[at + 1 :], loops))
         return tuple(found)
+
+    def branches(self, op: Operation, loops: tuple[str, ...]) -> list[Loop]:
+        one, other = op.regions
+        found = [
+            self.branch("if", id(one), one, loops),
+            self.branch("else", id(other), other, loops),
+        ]
+        self.exclusive.add(frozenset(branch.id for branch in found))
+        return found
+
+    def rest(self, op: Operation, behind: tuple[Operation, ...], loops: tuple[str, ...]) -> Loop:
+        """The operations behind one that may leave the block."""
+        found = self.branch("rest", id(op), Block((), behind), loops)
+        left = [region for region in op.regions if op.name == "if" and is_left(region)]
+        self.exclusive |= {frozenset((self.names[id(region)], found.id)) for region in left}
+        return found
+
+    def branch(self, kind: str, key: int, block: Block, loops: tuple[str, ...]) -> Loop:
+        """A loop of one iteration or none."""
+        name = self.name(kind, key)
+        self.once.add(name)
+        self.may_be_empty.add(name)
+        return Loop(name, name, 1, 0, 1, self.nodes(block, (*loops, name)))
 
     @staticmethod
     def is_pure(op: Operation) -> bool:
@@ -130,12 +166,17 @@ class _Reader:
     # -- loops and integers -----------------------------------------------------------------------
 
     def loop(self, op: Operation, loops: tuple[str, ...]) -> Loop:
-        variable, *_ = op.regions[0].arguments
-        name = self.name("loop", variable)
+        (body,) = op.regions
+        name = self.name("loop", id(body))
+        trips = self.trips(op, name) if op.name == "for" else MOST_TRIPS
+        return Loop(name, name, trips, 0, 1, self.nodes(body, (*loops, name)), op.place)
+
+    def trips(self, op: Operation, name: str) -> int:
+        """The greatest number of iterations; the variable is known by it."""
         low, high, step = self.integers.bounds(op)
         trips = MOST_TRIPS
         if low and step:
-            self.integers.known[variable] = Affine.variable(name, step) + low
+            self.integers.known[op.regions[0].arguments[0]] = Affine.variable(name, step) + low
             if end := high or self.integers.limit(op.operand("upper")):
                 trips = max(0, -(-(end - low).bounds(self.integers.ranges)[1] // step))
             else:
@@ -146,9 +187,9 @@ class _Reader:
         if not (low and high and step and (high - low).is_constant):
             self.may_be_empty.add(name)
         self.integers.ranges[name] = (0, max(1, trips) - 1)
-        return Loop(name, name, trips, 0, 1, self.nodes(op.regions[0], (*loops, name)), op.place)
+        return trips
 
-    def name(self, kind: str, value: Value) -> str:
+    def name(self, kind: str, value: Value | int) -> str:
         self.counts[kind] += 1
         name = kind if self.counts[kind] == 1 else f"{kind}.{self.counts[kind]}"
         self.names[value] = name
@@ -296,20 +337,11 @@ def _is_address(value: Value) -> bool:
 
 
 def _check_region(op: Operation) -> None:
-    """Operations inside of others than `for` have no orders, and end no loop around them."""
-    if any(inner.name in ACCESSES for region in op.regions for inner in region.walk()):
-        raise BytecodeError(f"an access inside {op.name} is not supported", got=_at(op))
-    found = next(_leaving(op.regions, op.name == "loop"), None)
-    if found is not None:
-        raise BytecodeError(f"{found.name} inside {op.name} is not supported", got=_at(found))
-
-
-def _leaving(regions: Sequence[Block], in_loop: bool) -> Iterator[Operation]:
-    """Operations that end a loop around the regions, or the kernel."""
-    for op in (op for region in regions for op in region.operations):
-        if op.name in _LEAVES and not (in_loop and op.name != "return"):
-            yield op
-        yield from _leaving(op.regions, in_loop or op.name in ("for", "loop"))
+    """Operations inside of others than loops and `if` have no orders, and leave nothing."""
+    inside = (inner for region in op.regions for inner in region.walk())
+    if found := next((inner for inner in inside if inner.name in (*ACCESSES, *LEAVES)), None):
+        kind = "an access" if found.name in ACCESSES else found.name
+        raise BytecodeError(f"{kind} inside {op.name} is not supported", got=_at(op))
 
 
 def _at(op: Operation) -> str | None:

@@ -44,18 +44,24 @@ def orders_of(described: Described, budget: int = BUDGET, target: str = "sm_90")
 
 def orders_of_kernel(
     kernel: Kernel, grid: int, may_alias: Iterable[tuple[str, str]] = (), budget: int = BUDGET,
-    may_be_empty: Collection[str] = (),
+    may_be_empty: Collection[str] = (), exclusive: Collection[frozenset[str]] = (),
 ) -> Orders:  # fmt: skip
     """The orders of a kernel whose outermost `grid` loops count its instances.
 
     may_alias: pairs of buffers that may share bytes. may_be_empty: loops that may have no iteration
-    although their greatest number of iterations is known.
+    although their greatest number of iterations is known. exclusive: every two of these of which
+    one alone is executed in an iteration of the loops around.
     """
     may_alias = tuple(may_alias)
     joins = fences(kernel, grid, {*map(frozenset, may_alias)})
     graph = analyse(kernel, joins, budget, may_alias=may_alias)
     search = _Search(kernel, grid, budget)
-    needed = tuple(dict.fromkeys((*search.conflicts(), *_requested(kernel, graph, grid))))
+    ops = {op.id: op for op in kernel.ops()}
+    needed = tuple(
+        order
+        for order in dict.fromkeys((*search.conflicts(), *_requested(kernel, graph, grid)))
+        if order.loop or not _are_exclusive(ops[order.source], ops[order.sink], exclusive)
+    )
     new = search.assumes - {*graph.assumptions}
     graph = replace(
         graph,
@@ -65,6 +71,18 @@ def orders_of_kernel(
     return Orders(kernel, graph, needed, reduced(kernel, needed, may_be_empty))
 
 
+def _are_exclusive(one: Op, other: Op, exclusive: Collection[frozenset[str]]) -> bool:
+    """Whether one iteration of the loops around both executes one of them alone."""
+    at = len(shared_loops(one, other))
+    return frozenset((*one.loops[at : at + 1], *other.loops[at : at + 1])) in exclusive
+
+
+def _repeated(kernel: Kernel, one: Op, other: Op, grid: int) -> list[str]:
+    """The loops around both that may have two iterations or more."""
+    loops = kernel.loops()
+    return [name for name in shared_loops(one, other)[grid:] if loops[name].trips > 1]
+
+
 def fences(
     kernel: Kernel, grid: int, may_alias: Collection[frozenset[str]] = ()
 ) -> tuple[Join, ...]:
@@ -72,7 +90,7 @@ def fences(
     weak from buffers that may share bytes."""
     found = []
     for (at, one), (late, other) in product(enumerate(kernel.ops()), repeat=2):
-        is_repeated = len(shared_loops(one, other)) > grid
+        is_repeated = bool(_repeated(kernel, one, other, grid))
         is_needed = is_fence(one, other) or _may_be_one_location(one, other, may_alias)
         if is_needed and (at < late or is_repeated):
             found.append(Join(one.id, other.id))
@@ -161,7 +179,7 @@ def _requested(kernel: Kernel, graph: TokenGraph, grid: int) -> Iterator[Order]:
         if edge.rule in (JOIN, ALIAS):
             if at[edge.source] < at[edge.sink]:
                 yield Order(edge.source, edge.sink)
-            for loop in shared_loops(ops[edge.source], ops[edge.sink])[grid:]:
+            for loop in _repeated(kernel, ops[edge.source], ops[edge.sink], grid):
                 yield Order(edge.source, edge.sink, loop, 1)
 
 

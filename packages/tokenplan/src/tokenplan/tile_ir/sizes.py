@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import permutations
+from itertools import permutations, takewhile
 from math import inf, lcm
 
 from tokenplan.tile_ir.bytecode import Bounded, DivBy, Function, Operation, Value
+from tokenplan.tile_ir.bytecode.control_flow import may_leave
 from tokenplan.tile_ir.bytecode.types import ITEM_BITS
 from tokenplan.tile_ir.bytecode.verification import is_pointer
 
@@ -78,12 +79,12 @@ Size = int | Parameter | Value
 def parameters(function: Function) -> Mapping[Value, Parameter]:
     """The parameter that each value of the function is, where it is one.
 
-    Only an `assume` outside of loops and branches is sure to be executed.
+    Only an `assume` outside of loops and branches, and before an end, is sure to be executed.
     """
     sources = {value: value for value in function.body.arguments if not is_pointer(value.type)}
     found = {value: Parameter(value, limits, limits, bits_of(value))
              for value in sources for limits in [of_type(value)]}  # fmt: skip
-    always = {id(op) for op in function.body.operations}
+    always = {id(op) for op in takewhile(lambda op: not may_leave(op), function.body.operations)}
     for op in function.body.walk():
         source = sources.get(next(op.inputs)) if _is_same_number(op) else None
         if source is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tokenplan.tile_ir.bytecode import Block, Operation, Value
+from tokenplan.tile_ir.bytecode.control_flow import LOOPS, is_left, leaving
 from tokenplan.tile_ir.bytecode.types import TOKEN
 from tokenplan.tile_ir.model import Order
 
@@ -15,7 +16,7 @@ ACCESSES = {"load_view_tko": "view", "store_view_tko": "view", "load_ptr_tko": "
 """Operations that access memory, and the operand that is a view or pointers."""
 
 
-def traced(body: Block, names: Mapping[Value, str]) -> tuple[Order, ...]:
+def traced(body: Block, names: Mapping[Value | int, str]) -> tuple[Order, ...]:
     """The order of each token that an access takes; `names` as in `FunctionModel`."""
     tracer = _Tracer(names)
     tracer.block(body)
@@ -28,56 +29,66 @@ _Sources = frozenset[tuple[str, str | None]]
 
 @dataclass
 class _Tracer:
-    names: Mapping[Value, str]
+    names: Mapping[Value | int, str]
     sources: dict[Value, _Sources] = field(default_factory=dict)
     found: list[Order] = field(default_factory=list)
 
     def block(self, block: Block) -> None:
         for op in block.operations:
-            if op.name == "for":
+            if op.name in LOOPS:
                 self.loop(op)
             elif op.name in ACCESSES:
                 name = self.names[op.results[-1]]
                 for source, loop in sorted(self.of(op.operands.get("token", ())), key=str):
                     self.found.append(Order(source, name, loop, int(loop is not None)))
                 self.sources[op.results[-1]] = frozenset({(name, None)})
+            elif op.name == "if":
+                self.branches(op)
             elif any(value.type == TOKEN for value in op.results):
-                self.sources.update(dict.fromkeys(op.results, self.of(_used(op))))
+                self.sources.update(dict.fromkeys(op.results, self.of([*op.inputs])))
+
+    def branches(self, op: Operation) -> None:
+        """A result waits for what either branch yields."""
+        for region in op.regions:
+            self.block(region)
+        ends = [region.operations[-1] for region in op.regions if not is_left(region)]
+        self.sources.update(zip(op.results, self.passed(ends, len(op.results)), strict=True))
+
+    def passed(self, ends: Sequence[Operation], number: int) -> list[_Sources]:
+        """By place, what any of these operations passes on."""
+        return [self.of([end.operands["values"][at] for end in ends]) for at in range(number)]
 
     def of(self, values: Sequence[Value]) -> _Sources:
         return frozenset().union(*(self.sources.get(value, frozenset()) for value in values))
 
     def loop(self, op: Operation) -> None:
-        """Arguments wait for what the iteration before yields: repeated until nothing is new."""
+        """Arguments wait for what the iteration before passes on: repeated until nothing is new."""
         (body,), inits = op.regions, op.operands["inits"]
-        variable, *arguments = body.arguments
-        name = self.names.get(variable, "")
+        name, arguments = self.names[id(body)], body.arguments[op.name == "for" :]
+        ends = _ends(op, "continue")
         carried = [self.of([init]) for init in inits]
-        last = body.operations[-1].operands["values"]
-        known, changed = len(self.found), True
+        known, changed, last = len(self.found), True, carried
         while changed:
             del self.found[known:]
             self.sources.update(zip(arguments, carried, strict=True))
             self.block(body)
-            after = [old | self.later([value], name)
-                     for old, value in zip(carried, last, strict=True)]  # fmt: skip
+            last = self.passed(ends, len(inits))
+            after = [old | {(source, at or name) for source, at in new}
+                     for old, new in zip(carried, last, strict=True)]  # fmt: skip
             changed, carried = after != carried, after
-        for result, value, init in zip(op.results, last, inits, strict=True):
-            sources = self.of([value, init])
-            self.sources[result] = frozenset((s, None if at == name else at) for s, at in sources)
+        self.sources |= {
+            result: frozenset((source, None if at == name else at) for source, at in sources)
+            for result, sources in zip(op.results, self.results(op, last), strict=True)
+        }
 
-    def later(self, values: Sequence[Value], loop: str) -> _Sources:
-        """The sources one iteration of the loop later."""
-        return frozenset((source, at or loop) for source, at in self.of(values))
-
-
-def _used(op: Operation) -> list[Value]:
-    """All values that an operation and what is inside of it take: a token of `if` waits for what
-    either branch yields."""
-    return [*op.inputs, *_inside(op)]
+    def results(self, op: Operation, last: Sequence[_Sources]) -> list[_Sources]:
+        """A result of `for` also waits for the initial value, which may be passed on."""
+        if op.name == "loop":
+            return self.passed(_ends(op, "break"), len(op.results))
+        return [new | self.of([init])
+                for new, init in zip(last, op.operands["inits"], strict=True)]  # fmt: skip
 
 
-def _inside(op: Operation) -> Iterator[Value]:
-    for region in op.regions:
-        for inner in region.walk():
-            yield from inner.inputs
+def _ends(loop: Operation, name: str) -> list[Operation]:
+    (body,) = loop.regions
+    return [end for end in leaving(body) if end.name == name]

@@ -24,7 +24,9 @@ def text(module: Module) -> str:
 def _block(block: Block) -> Iterator[str]:
     for operation in block.operations:
         yield _operation(operation) + (" {" if operation.regions else "")
-        for region in operation.regions:
+        for number, region in enumerate(operation.regions):
+            if number:
+                yield "} else {"
             if region.arguments:
                 yield f"  ^({', '.join(f'{_name(v)}: {v.type}' for v in region.arguments)}):"
             yield from (f"  {line}" for line in _block(region))

@@ -5,12 +5,13 @@ The reader accepts every file in which each part can be decoded; here are number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 
+from tokenplan.tile_ir.bytecode.control_flow import ENDS, is_left, leaving
 from tokenplan.tile_ir.bytecode.errors import BytecodeError
-from tokenplan.tile_ir.bytecode.module import Block, Function, Operation, Value
-from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, TOKEN, Type, is_view
+from tokenplan.tile_ir.bytecode.module import Function, Operation, Value
+from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, TOKEN, Type, is_view, tile
 
 MOST_ELEMENTS = 2**24
 """Of a tile."""
@@ -21,8 +22,11 @@ def verify(function: Function) -> None:
     """Raises BytecodeError for the first operation that breaks a rule."""
     if any(value.type.kind != "tile" for value in function.body.arguments):
         raise BytecodeError(f"a parameter of {function.name} is not a tile")
+    for end in leaving(function.body):
+        if end.name != "return":
+            raise BytecodeError(f"{end.name} is in no loop of {function.name}")
     for op in function.body.walk():
-        for rule in (_kinds, _RULES.get(op.name)):
+        for rule in (_kinds, _ends, _RULES.get(op.name)):
             what = rule(op) if rule else None
             if what:
                 where = f"line {op.place.line}" if op.place else None
@@ -155,28 +159,52 @@ def _same_width(op: Operation) -> str | None:
     return f"mixes {', '.join(sorted(map(str, kinds)))}" if len(kinds) > 1 else None
 
 
-def _loop(op: Operation) -> str | None:
-    (body,) = op.regions
+def _for(op: Operation) -> str | None:
     inits = _types(op.operands["inits"])
     bounds = {op.operand(name).type for name in ("lower", "upper", "step")}
-    if len(bounds) != 1 or not _is_index(*bounds) or _types(body.arguments) != [*bounds, *inits]:
-        return "has bounds and initial values of other types than its arguments"
-    if _types(op.results) != inits or _last(body, "continue") != inits:
-        return "has results of other types than its initial values"
+    if len(bounds) != 1 or not _is_index(*bounds):
+        return "has bounds that are not scalars of one type"
+    return _passes(op, {"continue": inits}, [*bounds, *inits], inits)
+
+
+def _ends(op: Operation) -> str | None:
+    for body in op.regions:
+        if any(inner.name in ENDS for inner in body.operations[:-1]):
+            return "has operations behind the end of a block"
     return None
+
+
+def _loop(op: Operation) -> str | None:
+    inits = _types(op.operands["inits"])
+    return _passes(op, {"continue": inits, "break": _types(op.results)}, inits, None)
+
+
+def _passes(
+    op: Operation,
+    passed: Mapping[str, list[Type]],
+    arguments: list[Type],
+    results: list[Type] | None,
+) -> str | None:
+    """A rule on the types of its arguments, its results and what its iterations pass on."""
+    (body,) = op.regions
+    if _types(body.arguments) != arguments or results not in (None, _types(op.results)):
+        return "has other initial values than its arguments or results"
+    for end in leaving(body):
+        if end.name != "return" and _types(end.operands["values"]) != passed.get(end.name):
+            return f"has a {end.name} with other types than it passes on"
+    return None if is_left(body) else "has a body that does not end with continue"
 
 
 def _if(op: Operation) -> str | None:
-    kinds = _types(op.results)
-    if any(last not in (None, kinds) for last in (_last(body, "yield") for body in op.regions)):
-        return "has branches that yield other types than its results"
+    if op.operand("condition").type != tile("i1") or any(body.arguments for body in op.regions):
+        return "has no condition, or branches with arguments"
+    for body in op.regions:
+        last = body.operations[-1] if body.operations else op
+        if last.name not in ENDS:
+            return "has a branch without an end"
+        if last.name == "yield" and _types(last.operands["values"]) != _types(op.results):
+            return "has branches that yield other types than its results"
     return None
-
-
-def _last(body: Block, name: str) -> list[Type] | None:
-    """The types of what the last operation passes on, if it is of this name."""
-    last = body.operations[-1] if body.operations else None
-    return _types(last.operands["values"]) if last and last.name == name else None
 
 
 def _types(values: Sequence[Value] | Iterator[Value]) -> list[Type]:
@@ -187,5 +215,5 @@ _RULES: dict[str, Callable[[Operation], str | None]] = {
     "load_view_tko": _index, "store_view_tko": _index, "make_tensor_view": _tensor,
     "make_partition_view": _view, "make_strided_view": _view, "make_gather_scatter_view": _view,
     "constant": _constant, "addi": _same_width, "subi": _same_width, "muli": _same_width,
-    "for": _loop, "if": _if,
+    "for": _for, "loop": _loop, "if": _if,
 }  # fmt: skip
