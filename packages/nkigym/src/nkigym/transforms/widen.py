@@ -25,10 +25,12 @@ class Wide:
     """The operands that grow with the free axes; the others must be the same in every iteration."""
 
     grow: tuple[str, ...]
+    is_reshaping: bool = False
+    """Whether elements are paired by their number, also in operands of other shapes."""
 
 
 WIDE: Mapping[str, Wide] = {
-    "dma_copy": Wide(("dst", "src")),
+    "dma_copy": Wide(("dst", "src"), is_reshaping=True),
     "tensor_copy": Wide(("dst", "src")),
     "activation": Wide(("dst", "data")),
     "reciprocal": Wide(("dst", "data")),
@@ -91,6 +93,8 @@ def wider(call: Call, loop: Loop, rule: Wide) -> Call:
             raise TransformError(f"{name} of {call.instruction} differs from tile to tile")
         if name == "dst" and not move:
             raise TransformError(f"dst of {call.instruction} is the same in every iteration")
+    if rule.is_reshaping and len({access.shape[0] for access in grown.values()}) > 1:
+        raise TransformError(f"{call.instruction} has other rows in each of its operands")
     if all(_is_dense(access) for access in grown.values()):
         grown = {name: _merged(access) for name, access in grown.items()}
     return with_operands(call, {**call.operands, **grown})
