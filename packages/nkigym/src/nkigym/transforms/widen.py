@@ -93,11 +93,16 @@ def wider(call: Call, loop: Loop, rule: Wide) -> Call:
             raise TransformError(f"{name} of {call.instruction} differs from tile to tile")
         if name == "dst" and not move:
             raise TransformError(f"dst of {call.instruction} is the same in every iteration")
-    if rule.is_reshaping and len({access.shape[0] for access in grown.values()}) > 1:
-        raise TransformError(f"{call.instruction} has other rows in each of its operands")
+    _check_rows(call, rule, grown)
     if all(_is_dense(access) for access in grown.values()):
         grown = {name: _merged(access) for name, access in grown.items()}
     return with_operands(call, {**call.operands, **grown})
+
+
+def _check_rows(call: Call, rule: Wide, grown: Mapping[str, Access]) -> None:
+    """Raise TransformError where a dimension behind the rows pairs other elements."""
+    if rule.is_reshaping and len({access.shape[0] for access in grown.values()}) > 1:
+        raise TransformError(f"{call.instruction} has other rows in each of its operands")
 
 
 def _with_dimension(access: Access, loop: Loop, move: int) -> Access:
