@@ -23,6 +23,10 @@ def scaled(x, w, b=None):
     return x * w if b is None else x * w + b
 
 
+def nothing(x):
+    return x, x[4:]
+
+
 def gated(x, w):
     return np.tanh(x @ w), x.max(-1)
 

@@ -196,10 +196,17 @@ def test_json_says_inf_where_one_of_two_results_is_not_finite(nkigen, monkeypatc
 
 
 def test_a_result_without_elements_agrees(nkigen):
-    said = nkigen("program.py:line", "--spec", "f32[0,8]", "--run")
+    said = nkigen("program.py:nothing", "--spec", "f32[4,8]", "--run")
 
     assert said.code == 0, said.err
-    assert "result 0, float32[0, 8]" in said.err and "agrees" in said.err
+    assert "result 1, float32[0, 8]" in said.err and "agrees" in said.err
+
+
+def test_an_argument_without_elements_is_rejected_as_by_every_command(nkigen):
+    said = nkigen("program.py:line", "--spec", "f32[0,8]")
+
+    assert (said.code, said.out) == (2, "")
+    assert "f32[0,8]: an array without elements is not an argument of a kernel" in said.err
 
 
 def test_a_result_beyond_the_tolerance_differs_and_the_exit_code_is_one(nkigen, folder):

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
+from neuroncore.commands.arrays import argument_spec
 from neuroncore.commands.suggestions import suggestion
 from neuroncore.errors import KernelError, OptionError
 from nkigen_lite.tensors.errors import SpecError
@@ -54,6 +55,7 @@ def match_specs(function: Callable[..., Any], given: Sequence[str]) -> list[Spec
 
 def _spec(text: str) -> Spec:
     try:
+        argument_spec(text)  # rejects an array without elements
         return as_spec(text)
     except KernelError as wrong:
         raise SpecOptionError(
