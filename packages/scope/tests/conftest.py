@@ -57,10 +57,9 @@ def browser() -> Iterator[Audited]:
 
 @pytest.fixture
 def page_of(tmp_path: Path) -> PageOf:
-    """Writes the page of a kernel given as source text or a path, on arrays; as it is written."""
+    """Writes the page of a kernel given as source text or a path, on arrays, as users get it."""
 
     def write(source: str | Path, name: str, *arrays: Any, **kwargs: Any) -> Path:
-        kwargs.setdefault("mode", "as_written")
         if isinstance(source, str):
             path = tmp_path / "kernels.py"
             path.write_text(source, encoding="utf-8")

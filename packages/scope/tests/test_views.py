@@ -25,6 +25,11 @@ def show(browser, name: str) -> None:
     browser.run("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
 
 
+def choose_kernel(browser, number: int) -> None:
+    choose = "document.querySelector('#kernel')"
+    browser.run(f"({choose}.value = {number}, {choose}.dispatchEvent(new Event('change')))")
+
+
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (400, False)])
 def test_every_view_is_shown_without_an_error(browser, attention, width, dark):
     browser.open(attention, width=width, dark=dark)
@@ -60,13 +65,13 @@ def test_every_view_of_an_example_is_shown(browser, page_of, name):
 
 
 def test_the_head_has_the_time_as_the_toolchain_makes_it(browser, attention, data_of):
-    (kernel,) = data_of(attention)[0]["kernels"]
-    (device,) = [row for row in kernel["whatIf"] if row["to"] == "device"]
+    made, written = (f"{k['totalNs'] / 1e3:.2f} µs" for k in data_of(attention)[0]["kernels"])
     browser.open(attention)
-    head = browser.run("document.querySelector('.figures').textContent")
+    head = "document.querySelector('.figures').textContent"
 
-    assert head.startswith(f"{device['totalNs'] / 1e3:.2f} µs as the toolchain of NKI 0.7 makes it")
-    assert f"{kernel['totalNs'] / 1e3:.2f} µs as written" in head
+    assert browser.run(head).startswith(f"{made} as the toolchain of NKI 0.7 makes it (")
+    choose_kernel(browser, 1)
+    assert browser.run(head).startswith(f"{made} as the toolchain of NKI 0.7 makes it; {written}")
 
 
 def test_gaps_are_marked_with_what_was_waited_for(browser, page_of):
@@ -275,8 +280,7 @@ def test_another_kernel_of_the_run_takes_over_all_views(browser, attention, page
     for name in views(browser):
         show(browser, name)
 
-    choose = "document.querySelector('#kernel')"
-    browser.run(f"({choose}.value = '1', {choose}.dispatchEvent(new Event('change')))")
+    choose_kernel(browser, 2)
     show(browser, "Timeline")
     browser.run(f"{SHOWN}.querySelector('canvas').focus()")
     for key in ("ArrowDown", "c", "c", "ArrowDown"):
@@ -304,3 +308,65 @@ def test_no_serious_barrier_is_found(browser, attention, dark):
     for name in views(browser):
         show(browser, name)
         assert browser.barriers() == [], name
+
+
+def test_a_search_selects_the_instructions_with_the_text_in_turn(browser, page_of):
+    browser.open(page_of(LOOPED, "looped", np.ones((128, 2048), np.float32)))
+    details = f"{SHOWN}.querySelector('.details').textContent"
+    browser.run(f"{SHOWN}.querySelector('[type=search]').focus()")
+    for key in "src=x":
+        browser.press(key)
+
+    seen = []
+    for _ in range(5):
+        browser.press("Enter")
+        seen.append(browser.run(f"{SHOWN}.querySelector('.bar > span').textContent"))
+        assert "src=x" in browser.run(details)
+    assert seen == ["1 of 4", "2 of 4", "3 of 4", "4 of 4", "1 of 4"]
+
+
+def test_a_gap_is_marked_where_no_bar_of_the_queue_is_played(browser, page_of):
+    source = LOOPED.replace("512", "16").replace("range(4)", "range(128)")
+    browser.open(page_of(source, "looped", np.ones((128, 2048), np.float32)))
+    rows = browser.run(IDLE)
+
+    assert any(rows)
+    assert all(free <= start for row in rows for free, start in row)
+
+
+IDLE = """(async () => {
+    const {inflate, parse, rows} = nkiScope, of = document.getElementById("data").textContent;
+    const {lane, start, busy} = parse(await inflate(of)).kernels[0].bars;
+    const played = (queue, from, until) => [...lane.keys()].some(
+        n => lane[n] === queue && start[n] < until && start[n] + busy[n] > from);
+    return rows(parse(await inflate(of)).kernels[0]).map(row => [...row.bars.keys()]
+        .map(n => [row.free[n], start[row.bars[n]]])
+        .filter(([free, until]) => free < until)
+        .map(([free, until]) => played(row.lane, free, until) ? [1, 0] : [free, until]));
+})()"""
+
+
+def test_a_page_is_printed_in_the_colors_of_paper(browser, attention):
+    browser.open(attention, dark=True)
+    show(browser, "Timeline")
+    ink = "getComputedStyle(document.documentElement).getPropertyValue('--ink')"
+    shown = browser.run(ink)
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    printed = browser.run(ink)
+    browser.run("dispatchEvent(new Event('afterprint'))")
+
+    assert (shown, printed, browser.run(ink)) == ("#e6edf3", "#1f2328", "#e6edf3")
+
+
+def test_the_line_that_raised_is_marked_in_the_source(browser, page_of, tmp_path):
+    with pytest.raises(Exception, match="tensor_copy"):
+        page_of(RAISING, "looped", np.ones((128, 2048), np.float32))
+    browser.open(tmp_path / "looped.html")
+    show(browser, "Source")
+
+    assert "dst=tile[:, 0:7]" in browser.run(f"{SHOWN}.querySelector('.raised').textContent")
+
+
+RAISING = LOOPED.replace(
+    "    return out", "    nisa.tensor_copy(dst=tile[:, 0:7], src=tile)\n    return out"
+)

@@ -191,7 +191,7 @@ class Reporter:
             forms.append(estimate(
                 timeline.source, mode=AS_WRITTEN, verified=True,
                 skip_periods=bool(timeline.repeats), constants=constants_of(timeline),
-            ))  # fmt: skip
+            ).of_core(timeline.core))  # fmt: skip
         totals = {each.mode: each.total_ns for each in forms}
         for each in forms:
             yield self._kernel(each, totals, replays, Budget(micro_ops))

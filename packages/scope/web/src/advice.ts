@@ -13,7 +13,9 @@ export function advice(selection: Selection, open: (view: string) => void): HTML
   const line = (at: readonly number[]) =>
     el("button", { onclick: () => { selection.pickLine(at.join(":"), firstOfLine(kernel, at)); open("Source"); } },
     `${files[at[0]!]?.path.split("/").pop()}:${at[1]}`);
-  const item = (a: Advice) => el("li", {}, el("h4", {}, `${a.title}: ${gain(kernel, a.gainNs)}`), el("p", {}, a.text),
+  const best = ({ gainNs, nextNs }: Advice) => (nextNs ?? 0) > gainNs ? `${gain(kernel, nextNs!)} after the ones above`
+    : gain(kernel, gainNs);
+  const item = (a: Advice) => el("li", {}, el("h4", {}, `${a.title}: ${best(a)}`), el("p", {}, a.text),
     el("p", { class: "soft" }, `Played again: ${a.experiment}.`, a.nextNs === null || a.nextNs === a.gainNs ? ""
       : ` After the ones above it ${gain(kernel, a.nextNs)}${a.nextNs > 0 ? "" : " more"}.`),
     a.lines.length ? el("p", { class: "bar" }, ...a.lines.map((at) => line(at!))) : null);

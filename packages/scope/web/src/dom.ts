@@ -22,7 +22,8 @@ const cell = (value: Child | number): HTMLElement =>
   typeof value === "number" ? el("td", { class: "n" }, String(value)) : el("td", {}, value);
 
 export const time = (ns: number): string =>
-  ns >= 1e6 ? `${(ns / 1e6).toFixed(2)} ms`
+  !ns ? "0 ns"
+  : ns >= 1e6 ? `${(ns / 1e6).toFixed(2)} ms`
   : ns >= 1e3 ? `${(ns / 1e3).toFixed(2)} µs`
   : `${ns.toFixed(ns < 10 ? 1 : 0)} ns`;
 export const bytes = (n: number): string =>
@@ -55,6 +56,10 @@ export class Picture {
     this.canvas = el("canvas", { role: "img", "aria-label": label, tabindex: 0 }) as HTMLCanvasElement;
     Picture.all.set(this.canvas, this);
     new ResizeObserver(() => this.request()).observe(this.canvas);
+  }
+  /** Draws every picture again: in the colors of paper, or where those of the screen have changed. */
+  static redraw(): void {
+    for (const canvas of document.querySelectorAll("canvas")) Picture.of(canvas).now();
   }
   get width(): number { return this.canvas.clientWidth || 800; }
   request(): void {

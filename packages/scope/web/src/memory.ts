@@ -58,8 +58,10 @@ class Space {
       canvas.addEventListener("keydown", (e) => this.key(e));
     }
     const peak = `At most ${most} of ${limit} ${unit} (${percent(most / limit)}), at ${this.time(this.peak)}. `;
+    const wait = "That is more than the target has: instructions of the model do not wait for room. ";
+    const over = most > limit ? wait : "";
     const key = (color: string, text: string) => el("span", { class: "key", style: `--key: ${color}` }, text);
-    this.root = el("section", {}, el("h3", {}, name), el("p", {}, peak, this.leftOut()),
+    this.root = el("section", {}, el("h3", {}, name), el("p", {}, peak, over, this.leftOut()),
       this.lives.length ? this.pictures[0]!.canvas : null,
       el("p", { class: "soft" }, key("#4e79a7", "held"),
         key("#e1575999", "free between the buffers, below the highest one (fragmentation)")),

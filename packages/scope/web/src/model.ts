@@ -1,7 +1,11 @@
 // What views derive from a kernel: rows of the timeline, sums by line, the selection that links them.
-import type { Document, Kernel } from "./data.ts";
+import type { Call, Document, Kernel } from "./data.ts";
 
-export interface Row { label: string; lane: number; bars: Int32Array }
+/** The line of a call as "file:line"; its instruction where it has none. */
+export const keyOf = (call: Call): string => call.at ? call.at.join(":") : call.instruction;
+
+/** `free`: since when no bar of the lane was played, bar by bar; the start of a bar that followed at once. */
+export interface Row { label: string; lane: number; bars: Int32Array; free: Float64Array }
 
 /** A row per engine and DMA queue; bars that overlap lie on rows of their own. Each is sorted by start. */
 export function rows(kernel: Kernel): Row[] {
@@ -14,16 +18,21 @@ export function rows(kernel: Kernel): Row[] {
   const found: Row[] = [];
   for (const key of [...tracks.keys()].sort((a, b) => a - b)) {
     const sorted = tracks.get(key)!.sort((a, b) => start[a]! - start[b]! || a - b);
-    const ends: number[] = [], lists: number[][] = [];
+    const ends: number[] = [], lists: number[][] = [], idle: number[][] = [];
+    let last = start[sorted[0]!]!;
     for (const bar of sorted) {
       let row = ends.findIndex((end) => end <= start[bar]!);
-      if (row < 0) row = ends.push(0) - 1, lists.push([]);
+      if (row < 0) { row = ends.push(0) - 1; lists.push([]); idle.push([]); }
       ends[row] = start[bar]! + busy[bar]!;
       lists[row]!.push(bar);
+      idle[row]!.push(Math.min(last, start[bar]!));
+      last = Math.max(last, ends[row]!);
     }
     const number = key >> 1, name = kernel.laneNames[number] ?? `DMA queue ${number - kernel.laneNames.length}`;
-    lists.forEach((list, row) =>
-      found.push({ label: row ? "" : key & 1 ? `${name}: load` : name, lane: number, bars: Int32Array.from(list) }));
+    lists.forEach((list, row) => found.push({
+      label: row ? "" : key & 1 ? `${name}: load` : name, lane: number,
+      bars: Int32Array.from(list), free: Float64Array.from(idle[row]!),
+    }));
   }
   return found;
 }
@@ -33,7 +42,7 @@ export interface Line { busy: number; path: number; bytes: number; stall: number
 /** By "file:line" (or instruction without a place): ticks busy, on the critical path, stalled; HBM bytes; bars. */
 export function byLine(kernel: Kernel): Map<string, Line> {
   const { call, busy, bytes, start, lane, kind } = kernel.bars;
-  const keys = kernel.calls.map((c) => c.at ? c.at.join(":") : c.instruction);
+  const keys = kernel.calls.map(keyOf);
   const found = new Map<string, Line>();
   const free = new Map<number, number>();
   const line = (bar: number): Line => {
@@ -68,7 +77,7 @@ export class Selection extends EventTarget {
   pick(bar: number): void {
     this.bar = bar;
     const call = bar < 0 ? undefined : this.now.calls[this.now.bars.call[bar]!];
-    this.key = call ? (call.at ? call.at.join(":") : call.instruction) : "";
+    this.key = call ? keyOf(call) : "";
     this.dispatchEvent(new Event("change"));
   }
   pickLine(key: string, bar = -1): void { this.key = key; this.bar = bar; this.dispatchEvent(new Event("change")); }

@@ -2,11 +2,11 @@
 import { advice } from "./advice.ts";
 import { compare, merged } from "./compare.ts";
 import { type Comparison, type Document, type Kernel, inflate, parse } from "./data.ts";
-import { bytes, count, el, percent, time } from "./dom.ts";
+import { Picture, bytes, count, el, percent, time } from "./dom.ts";
 import { findings } from "./findings.ts";
 import { memory } from "./memory.ts";
 import { migration } from "./migration.ts";
-import { Selection } from "./model.ts";
+import { Selection, rows } from "./model.ts";
 import { play } from "./player.ts";
 import { roofline } from "./roofline.ts";
 import { schedule } from "./schedule.ts";
@@ -133,6 +133,15 @@ async function start(): Promise<void> {
   }
   document.documentElement.dataset.ready = "true";
 }
+/** Paper is light: canvases are drawn for it, too. */
+function onPaper(isOn: boolean): void {
+  document.documentElement.classList.toggle("paper", isOn);
+  Picture.redraw();
+}
+addEventListener("beforeprint", () => onPaper(true));
+addEventListener("afterprint", () => onPaper(false));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => Picture.redraw());
+
 /** For tests, and for scripts in the console of a browser. */
-(globalThis as any).nkiScope = { inflate, parse, play };
+(globalThis as any).nkiScope = { inflate, parse, play, rows };
 void start();

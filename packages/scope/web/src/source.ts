@@ -27,23 +27,31 @@ export class SourceView {
   }
 
   private value(line: Line | undefined): number { return line ? (line as any)[this.metric] as number : 0; }
+  /** What all lines share: the kernel's time and bytes; busy time and stalls add up over engines and queues. */
+  private total(): number {
+    const { hbmBytes, totalNs, perNs } = this.kernel;
+    const sum = () => [...this.lines.values()].reduce((all, line) => all + this.value(line), 0);
+    return ({ bytes: hbmBytes, path: totalNs * perNs }[this.metric] ?? sum()) || 1;
+  }
   private shown(value: number): string {
     return this.metric === "bytes" ? bytes(value) : time(value / this.kernel.perNs);
   }
 
   private render(): void {
     const most = Math.max(1, ...[...this.lines.values()].map((l) => this.value(l)));
-    const total = this.metric === "bytes" ? this.kernel.hbmBytes || 1 : this.kernel.totalNs * this.kernel.perNs || 1;
+    const total = this.total();
     this.elements.clear();
     const parts: Node[] = [];
     this.selection.document.files.forEach((file, number) => {
       const used = [...this.lines.keys()].filter((k) => k.startsWith(`${number}:`)).map((k) => +k.split(":")[1]!);
       if (!used.length) return;
+      used.push(...file.lines.map((_, n) => n + 1).filter((n) => this.raised(file.path, n)));
       const rows = this.near(used, file.lines.length).map((n) => {
         const key = `${number}:${n}`, line = this.lines.get(key), value = this.value(line);
         const onclick = () => { if (line) this.pick(key, line); };
+        const name = this.raised(file.path, n) ? "line raised" : "line";
         const row = el(line ? "button" : "div",
-          { class: "line", style: `--share:${Math.round(100 * value / most)}%`, onclick },
+          { class: name, style: `--share:${Math.round(100 * value / most)}%`, onclick },
           el("span", { class: "heat" }, value ? `${this.shown(value)} ${percent(value / total)}` : ""),
           el("span", { class: "num" }, String(n)), el("code", {}, file.lines[n - 1] ?? ""));
         if (line) this.elements.set(key, row);
@@ -56,6 +64,10 @@ export class SourceView {
     if (items.length) parts.push(el("h3", {}, "Without a source line"), el("ul", {}, ...items));
     this.body.replaceChildren(...parts);
     this.changed();
+  }
+  /** Whether a kernel has raised an error at the line. */
+  private raised(path: string, line: number): boolean {
+    return this.selection.document.errors.some((error) => error.includes(`${path}:${line}:`));
   }
   /** The lines to print: what is used and what is around, in order. */
   private near(used: number[], length: number): number[] {
@@ -78,7 +90,8 @@ export class SourceView {
     }
     const at = line.bars.indexOf(this.selection.bar), ns = (t: number) => time(t / this.kernel.perNs);
     const step = (by: number) => this.selection.pick(line.bars[Math.min(line.bars.length - 1, Math.max(0, at + by))]!);
-    const times = `busy ${ns(line.busy)}, stalls ${ns(line.stall)}, critical path ${ns(line.path)}`;
+    const all = line.bars.length > 1 ? " in all" : "";
+    const times = `busy ${ns(line.busy)}${all}, stalls ${ns(line.stall)}${all}, critical path ${ns(line.path)}`;
     this.details.replaceChildren(el("p", {},
       `${count(line.bars.length, "micro-op")}: ${times}, ${bytes(line.bytes)} of HBM. `,
       at >= 0 ? `Number ${at + 1} is selected. ` : "",

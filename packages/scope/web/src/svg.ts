@@ -57,6 +57,7 @@ class Recorder {
 /** The SVG text of a panel that is shown; controls are left out, as in print. */
 export function svg(panel: HTMLElement): string {
   panel.querySelectorAll<HTMLElement>(".bar, select, input").forEach((control) => control.remove());
+  panel.querySelectorAll<HTMLElement>(".follow").forEach((part) => part.classList.remove("follow"));
   panel.querySelectorAll<HTMLElement>(".scroll").forEach((part) => { part.style.maxHeight = "none"; });
   const pictures = [...panel.querySelectorAll("canvas")].map((canvas) => Picture.of(canvas));
   pictures.forEach((picture) => picture.now());

@@ -70,7 +70,8 @@ export class TensorsView {
     this.slider.max = String(shown.length - 1);
     this.slider.value = String(shown.indexOf(at));
     const number = (v: number) => Number(v.toPrecision(6)).toString();
-    this.text.replaceChildren(el("p", {}, el("b", {}, r.tensor), r.step < 0 ? " is an input"
+    const place = `${shown.indexOf(at) + 1} of ${shown.length}: `;
+    this.text.replaceChildren(el("p", {}, place, el("b", {}, r.tensor), r.step < 0 ? " is an input"
       : ` after instruction ${r.step + 1} (${this.instruction(r.step)})`,
       `: ${r.dtype} ${r.shape.join(" × ")}${r.first.length ? ` from element [${r.first.join(", ")}]` : ""}. `,
       `From ${number(r.least)} to ${number(r.greatest)}, mean ${number(r.mean)}. `,
@@ -112,7 +113,9 @@ export class TensorsView {
       const level = pictures[first + y * r.columns + x]!;
       const share = level / levels;
       c.fillStyle = MARKS[level]?.[1] ?? `hsl(${240 - 190 * share} 70% ${25 + 50 * share}%)`;
-      c.fillRect(x * cell, y * cell, Math.ceil(cell), Math.ceil(cell));
+      // Cells have whole pixels: fractions of them would be drawn as lines between cells.
+      const left = Math.round(x * cell), top = Math.round(y * cell);
+      c.fillRect(left, top, Math.round((x + 1) * cell) - left, Math.round((y + 1) * cell) - top);
     }
     c.fillStyle = theme().soft; c.textAlign = "left";
     ["rows: dimension 0", "blue: least", "yellow: greatest"]
@@ -124,6 +127,7 @@ export class TensorsView {
     c.fillStyle = "#4e79a7";
     r.histogram.forEach((n, i) => { const h = 90 * n / most; c.fillRect(i * wide, 95 - h, wide - 1, h); });
     c.fillStyle = theme().soft; c.textAlign = "left"; c.fillText(String(Number(r.least.toPrecision(4))), 0, 112);
+    if (r.greatest === r.least) return;
     c.textAlign = "right"; c.fillText(String(Number(r.greatest.toPrecision(4))), r.histogram.length * wide, 112);
   }
 }

@@ -1,16 +1,22 @@
 // The timeline: a row per engine and DMA queue on a canvas; wheel and keys zoom and pan.
 import type { Call, Column, Kernel } from "./data.ts";
-import { Picture, el, laneColor, percent, roundStep, theme, time } from "./dom.ts";
-import { type Row, type Selection, rows } from "./model.ts";
+import { type Theme, Picture, el, laneColor, percent, roundStep, theme, time } from "./dom.ts";
+import { type Row, type Selection, keyOf, rows } from "./model.ts";
 
 const LABELS = 120, ROW = 18, GAP = 3, HEAD = 22, HANDLE = 7, AWAY = 24;
 const STALL = 4;
 const CAUSES: Record<string, string> = { data: "#e15759", buffer: "#edc948", engine: "#bab0ac", resource: "#b07aa1" };
+/** What a drawing needs: where a tick is, and how many pixels wide one is. */
+interface Frame { c: CanvasRenderingContext2D; t: Theme; x: (tick: number) => number; scale: number }
 let views = 0;
 
 export class TimelineView {
   readonly root: HTMLElement;
-  private rows: Row[];
+  private rows: Row[] = [];
+  /** Bar → number of its row. */
+  private rowOf = new Int32Array(0);
+  private marks: { key: string; kernel: Kernel; rows: Int32Array[] } | null = null;
+  private readonly found = el("span", { class: "soft", "aria-live": "polite" });
   private from = 0;
   private until: number;
   private onPath: Set<number>;
@@ -26,9 +32,8 @@ export class TimelineView {
   constructor(private kernel: Kernel, private readonly selection: Selection,
     private readonly cut: (() => void) | null = null) {
     const keys = `timeline-keys-${views++}`;
-    this.rows = rows(kernel);
+    this.onPath = this.place(kernel);
     this.until = this.whole;
-    this.onPath = new Set(kernel.path.bar);
     this.picture = new Picture(() => HEAD + this.rows.length * (ROW + GAP) + 6, (c, w) => this.draw(c, w),
       `Timeline of ${kernel.name}: ${this.rows.length} rows, ${time(kernel.totalNs)}`);
     const canvas = this.picture.canvas;
@@ -48,9 +53,9 @@ export class TimelineView {
       button("Whole", () => this.see(0, this.whole)), button("Zoom in", () => this.zoom(0.5)),
       button("Zoom out", () => this.zoom(2)), button("Selected", () => this.seeBar()),
       button("Previous", () => this.step(-1)), button("Next", () => this.step(1)),
-      button("Waited for", () => this.cause()));
+      button("Waited for", () => this.cause()), this.search(), this.found);
     const help = "Wheel or + and −: zoom; drag or ← and →: pan; ↑ and ↓: previous and next instruction of the row; C: "
-      + "what it waited for; 0: whole. Outlined bars are on the critical path.";
+      + "what it waited for; /: find; 0: whole. Outlined bars are on the critical path.";
     this.root = el("div", {}, bar, canvas, el("p", { class: "soft", id: keys }, help), this.legend(),
       kernel.repeats.length ? el("p", { class: "soft" }, this.leftOut()) : "",
       this.level, this.details, this.uses);
@@ -63,13 +68,19 @@ export class TimelineView {
   replace(kernel: Kernel): void {
     const was = this.until - this.from >= this.whole;
     this.kernel = kernel;
-    this.rows = rows(kernel);
-    this.onPath = new Set(kernel.path.bar);
+    this.onPath = this.place(kernel);
     this.see(was ? 0 : this.from, was ? this.whole : this.until);
     this.uses.replaceChildren(this.stalls());
     this.changed();
   }
 
+  /** Puts the bars on rows; those of the critical path. */
+  private place(kernel: Kernel): Set<number> {
+    this.rows = rows(kernel);
+    this.rowOf = new Int32Array(kernel.bars.lane.length);
+    this.rows.forEach((row, n) => { for (const bar of row.bars) this.rowOf[bar] = n; });
+    return new Set(kernel.path.bar);
+  }
   private get whole(): number { return Math.max(1, this.kernel.totalNs * this.kernel.perNs); }
   private scale(width = this.picture.width): number { return (width - LABELS - 8) / (this.until - this.from); }
 
@@ -90,6 +101,8 @@ export class TimelineView {
     this.see(start[bar]! - 3 * length, start[bar]! + 4 * length);
   }
   private wheel(e: WheelEvent): void {
+    // The whole cannot be zoomed out: the page scrolls on.
+    if (!e.shiftKey && e.deltaY > 0 && this.until - this.from >= this.whole) return;
     e.preventDefault();
     if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
       const by = (e.deltaX || e.deltaY) / this.scale();
@@ -120,7 +133,7 @@ export class TimelineView {
     if (cause < 0) return null;
     const { start, busy } = this.kernel.bars, scale = this.scale(),
       x = (tick: number) => LABELS + (tick - this.from) * scale;
-    const y = (n: number) => HEAD + this.rows.findIndex((r) => r.bars.includes(n)) * (ROW + GAP) + ROW / 2;
+    const y = (n: number) => this.top(this.rowOf[n]!) + ROW / 2;
     return [x(start[cause]! + busy[cause]!), y(cause), x(start[bar]!), y(bar)];
   }
   private isOnHandle(x: number, y: number): boolean {
@@ -137,19 +150,43 @@ export class TimelineView {
     this.picture.canvas.dataset.handle = `${x},${y}`;
     c.lineWidth = 1;
   }
+  private search(): HTMLElement {
+    const onkeydown = (e: KeyboardEvent) => {
+      if (e.key === "Enter") this.find((e.target as HTMLInputElement).value.trim().toLowerCase());
+    };
+    return el("input", { type: "search", placeholder: "Find: name, operand, line", onkeydown,
+      "aria-label": "Find an instruction by its name, an operand or its source line; Enter: the next one" });
+  }
+  /** Selects the next bar whose instruction has the text, the first one behind the last. */
+  private find(text: string): void {
+    const { start, call } = this.kernel.bars, has = this.kernel.calls.map((each) => this.text(each).includes(text));
+    const bars = Array.from(call.keys()).filter((bar) => text !== "" && has[call[bar]!])
+      .sort((a, b) => start[a]! - start[b]! || a - b);
+    const at = (bars.indexOf(this.selection.bar) + 1) % (bars.length || 1);
+    this.found.textContent = text && (bars.length ? `${at + 1} of ${bars.length}` : "not found");
+    if (!bars.length) return;
+    this.selection.pick(bars[at]!);
+    this.reveal(bars[at]!);
+  }
+  /** What a search looks through: the instruction with its operands, and its line. */
+  private text(call: Call): string {
+    const line = call.at && this.selection.document.files[call.at[0]]?.lines[call.at[1] - 1];
+    return [call.instruction, call.name, ...Object.values(call.operands), line].join(" ").toLowerCase();
+  }
   private key(e: KeyboardEvent): void {
     const span = this.until - this.from;
     const act = ({
       ArrowLeft: () => this.see(this.from - span / 5, this.until - span / 5),
-        ArrowRight: () => this.see(this.from + span / 5, this.until + span / 5),
-      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
-        "0": () => this.see(0, this.whole), Home: () => this.see(0, this.whole),
+      ArrowRight: () => this.see(this.from + span / 5, this.until + span / 5),
       ArrowDown: () => this.step(1), ArrowUp: () => this.step(-1), Enter: () => this.seeBar(), c: () => this.cause(),
+      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
+      "0": () => this.see(0, this.whole), Home: () => this.see(0, this.whole),
+      "/": () => this.root.querySelector("input")!.focus(),
     } as Record<string, () => void>)[e.key];
     if (act && !e.ctrlKey && !e.metaKey) { e.preventDefault(); act(); }
   }
   private step(by: number): void {
-    const bar = this.selection.bar, row = this.rows.find((r) => bar >= 0 && r.bars.includes(bar)) ?? this.rows[0];
+    const bar = this.selection.bar, row = this.rows[bar < 0 ? 0 : this.rowOf[bar]!];
     if (!row) return;
     const at = bar < 0 ? 0 : row.bars.indexOf(bar) + by,
       next = row.bars[Math.min(row.bars.length - 1, Math.max(0, at))]!;
@@ -184,15 +221,17 @@ export class TimelineView {
   private changed(): void {
     this.picture.request();
     const bar = this.selection.bar;
+    this.details.classList.toggle("follow", bar >= 0);
     if (bar < 0) {
       this.details.replaceChildren(el("p", { class: "soft" }, "Select a bar to see its instruction."));
       return;
     }
     const call = this.call(bar), operands = Object.entries(call.operands).map(([name, value]) => `${name}=${value}`);
-    this.details.replaceChildren(el("h3", {}, call.name ?? call.instruction),
-      el("p", {}, `${this.work(bar)} ${this.times(bar)} ${this.wait(bar)} `, this.place(bar, call)),
+    this.details.replaceChildren(el("h3", {}, this.named(call)),
+      el("p", {}, `${this.work(bar)} ${this.times(bar)} ${this.wait(bar)} `, this.movedAt(bar, call)),
       el("p", { class: "code" }, operands.join("  ")));
   }
+  private named(call: Call): string { return call.name ?? call.instruction; }
   private call(bar: number): Call { return this.kernel.calls[this.kernel.bars.call[bar]!]!; }
   private work(bar: number): string {
     const { kinds, bars } = this.kernel, kind = kinds[bars.kind[bar]!]!.replace("_", " ");
@@ -210,7 +249,7 @@ export class TimelineView {
     if (cause < 0) return "Waited for nothing.";
     return `Waited for ${causes[bars.why[bar]!]} of ${this.call(cause).instruction} on ${this.laneName(cause)}.`;
   }
-  private place(bar: number, { at }: Call): string {
+  private movedAt(bar: number, { at }: Call): string {
     const moved = this.kernel.bars.bytes[bar], file = at && this.selection.document.files[at[0]];
     return `${moved ? `Moves ${moved} HBM bytes. ` : ""}${file ? `Line ${at[1]} of ${file.path}.` : ""}`;
   }
@@ -231,8 +270,9 @@ export class TimelineView {
   private stalls(): HTMLElement {
     const items = Object.entries(this.kernel.lanes).filter(([, use]) => use.busy).map(([name, use]) => {
       const parts = Object.entries(use.stalls).slice(0, 4).map(([cause, ns]) => `${cause} ${time(ns)}`);
+      const stalled = this.kernel.laneNames.includes(name) ? "stalled" : "stalls of its queues, added";
       const busy = ` busy ${time(use.busy)} (${percent(use.busy / (this.kernel.totalNs || 1))})`;
-      return el("li", {}, el("b", {}, name), busy, parts.length ? `; stalled: ${parts.join(", ")}` : "");
+      return el("li", {}, el("b", {}, name), busy, parts.length ? `; ${stalled}: ${parts.join(", ")}` : "");
     });
     return el("div", {}, el("h3", {}, "Engines and stalls by cause"), el("ul", {}, ...items));
   }
@@ -247,66 +287,87 @@ export class TimelineView {
       c.beginPath(); c.moveTo(at, HEAD - 4); c.lineTo(at, bottom); c.stroke();
       c.fillText(time(n * step), Math.min(at, width - 26), 12);
     }
-    c.textAlign = "right";
-    c.fillStyle = t.ink;
-    this.rows.forEach((row, n) => c.fillText(row.label, LABELS - 8, HEAD + n * (ROW + GAP) + 13));
+    c.textAlign = "right"; c.fillStyle = t.ink;
+    this.rows.forEach((row, n) => c.fillText(row.label, LABELS - 8, this.top(n) + 13));
     this.merged = 0;
     c.save();
     c.beginPath(); c.rect(LABELS, 0, width - LABELS, bottom + 6); c.clip();
-    this.rows.forEach((row, n) => this.drawRow(c, row, HEAD + n * (ROW + GAP), x, scale, t));
+    const frame = { c, t, x, scale };
+    this.rows.forEach((row, n) => this.drawRow(frame, row, this.top(n)));
+    this.drawSelection(frame);
     this.drawWait(c, t);
     c.restore();
     const text = this.merged
       ? "Level of detail: micro-ops narrower than a pixel are drawn as one at this zoom; zoom in to see each." : "";
     if (this.level.textContent !== text) this.level.textContent = text;
   }
-  private drawRow(c: CanvasRenderingContext2D, row: Row, y: number, x: (tick: number) => number, scale: number,
-    t: ReturnType<typeof theme>): void {
-    const { start, busy, call, why } = this.kernel.bars, color = laneColor(this.kernel.laneNames, row.lane),
-      selected = this.selection;
-    const keys = this.kernel.calls.map((k) => (k.at ? k.at.join(":") : k.instruction) === selected.key
-      && selected.key !== "");
-    const first = Math.max(0, after(row.bars, start, this.from) - 1);
-    let pixel = -1;
-    for (let n = first; n < row.bars.length; n++) {
-      const bar = row.bars[n]!;
-      if (start[bar]! > this.until) break;
-      const left = x(start[bar]!), wide = busy[bar]! * scale, picked = keys[call[bar]!]!;
-      // Bars that would fall on a pixel that is drawn already are passed over.
-      if (wide < 1 && Math.floor(left) === pixel && !picked && bar !== selected.bar) {
-        this.merged++; n = this.skip(row, n, pixel, x) - 1; continue;
-      }
-      pixel = wide < 1 ? Math.floor(left) : -1;
-      const before = n ? row.bars[n - 1]! : -1, free = before < 0 ? left : x(start[before]! + busy[before]!);
+  private top(row: number): number { return HEAD + row * (ROW + GAP); }
+
+  /** Calls `each` with the bars to draw, one of those that start on the same pixel; how many are passed over. */
+  private visible(
+    bars: Int32Array, { x, scale }: Frame, each: (n: number, left: number, wide: number) => void,
+  ): number {
+    const { start, busy } = this.kernel.bars;
+    let passed = 0;
+    for (let n = Math.max(0, after(bars, start, this.from) - 1), next; n < bars.length; n = next) {
+      if (start[bars[n]!]! > this.until) break;
+      const left = x(start[bars[n]!]!), wide = busy[bars[n]!]! * scale;
+      each(n, left, wide);
+      next = n + 1;
+      if (wide >= 1) continue;
+      const edge = this.from + (Math.floor(left) + 1 - LABELS) / scale, last = after(bars, start, edge - 1e-9) - 1;
+      // The last one on the pixel may be wider than it.
+      next = Math.max(next, busy[bars[last]!]! * scale >= 1 ? last : last + 1);
+      passed += next - n - 1;
+    }
+    return passed;
+  }
+  private drawRow(frame: Frame, row: Row, y: number): void {
+    const { c, x } = frame, { why } = this.kernel.bars, color = laneColor(this.kernel.laneNames, row.lane);
+    this.merged += this.visible(row.bars, frame, (n, left, wide) => {
+      const free = x(row.free[n]!);
       if (left - free > 1) {
-        c.fillStyle = CAUSES[this.kernel.causes[why[bar]!]!]!;
+        c.fillStyle = CAUSES[this.kernel.causes[why[row.bars[n]!]!]!]!;
         c.fillRect(free, y + ROW - STALL, left - free, STALL);
       }
-      c.fillStyle = picked ? t.accent : color;
-      c.fillRect(left, y, Math.max(wide, 0.8), ROW);
-      if (wide > 3 && this.onPath.has(bar)) {
-        c.strokeStyle = t.ink; c.lineWidth = 1;
-        c.strokeRect(left + 0.5, y + 0.5, wide - 1, ROW - 1);
-      }
-      if (bar === selected.bar) {
-        c.strokeStyle = t.ink; c.lineWidth = 3; c.strokeRect(left, y, Math.max(wide, 2), ROW);
-        c.lineWidth = 1;
-      }
-      if (wide > 40) this.drawName(c, this.kernel.calls[call[bar]!]!, left, y, wide);
-    }
+      this.drawBar(frame, row.bars[n]!, left, y, wide, color, "#111");
+    });
   }
-  private drawName(c: CanvasRenderingContext2D, call: Call, left: number, y: number, wide: number): void {
-    c.fillStyle = "#111"; c.textAlign = "left";
+  /** The bars of the selected line above all others, and the frame of the selected one. */
+  private drawSelection(frame: Frame): void {
+    const { c, t, x, scale } = frame, { bar } = this.selection, { start, busy } = this.kernel.bars;
+    this.marked().forEach((bars, row) => this.visible(bars, frame, (n, left, wide) =>
+      this.drawBar(frame, bars[n]!, left, this.top(row), wide, t.accent, t.back)));
+    if (bar < 0) return;
+    c.strokeStyle = t.ink; c.lineWidth = 3;
+    c.strokeRect(x(start[bar]!), this.top(this.rowOf[bar]!), Math.max(busy[bar]! * scale, 2), ROW);
+    c.lineWidth = 1;
+  }
+  private drawBar(
+    { c, t }: Frame, bar: number, left: number, y: number, wide: number, color: string, ink: string,
+  ): void {
+    c.fillStyle = color;
+    c.fillRect(left, y, Math.max(wide, 0.8), ROW);
+    if (wide > 3 && this.onPath.has(bar)) {
+      c.strokeStyle = t.ink; c.lineWidth = 1;
+      c.strokeRect(left + 0.5, y + 0.5, wide - 1, ROW - 1);
+    }
+    if (wide <= 40) return;
+    c.fillStyle = ink; c.textAlign = "left";
     c.save();
     c.beginPath(); c.rect(left, y, wide, ROW); c.clip();
-    c.fillText(call.name ?? call.instruction, left + 4, y + 13);
+    c.fillText(this.named(this.call(bar)), left + 4, y + 13);
     c.restore();
   }
-  /** The first bar behind `n` that starts on another pixel; with a selection every bar is looked at. */
-  private skip(row: Row, n: number, pixel: number, x: (tick: number) => number): number {
-    if (this.selection.key) return n + 1;
-    const next = this.from + (pixel + 1 - LABELS) / (x(1) - x(0));
-    return Math.max(n + 1, after(row.bars, this.kernel.bars.start, next - 1e-9));
+  /** By row, the bars of the selected line; found again where the selection or the timeline has changed. */
+  private marked(): Int32Array[] {
+    const { key } = this.selection;
+    if (this.marks?.key !== key || this.marks.kernel !== this.kernel) {
+      const { call } = this.kernel.bars, keys = this.kernel.calls.map((each) => key !== "" && keyOf(each) === key);
+      const rows = key === "" ? [] : this.rows.map((row) => row.bars.filter((bar) => keys[call[bar]!]));
+      this.marks = { key, kernel: this.kernel, rows };
+    }
+    return this.marks.rows;
   }
 }
 

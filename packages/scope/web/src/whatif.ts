@@ -205,6 +205,10 @@ class Experiment {
   }
 }
 
+/** A mode is named as in text; costs and targets keep their names. */
+const words = (name: string): string =>
+  ({ as_written: "as written", device: "as the toolchain makes it" } as Record<string, string>)[name] ?? name;
+
 function rows(kernel: Kernel): (HTMLElement | null)[] {
   const change = (ns: number) =>
     `${ns < kernel.totalNs ? "−" : "+"}${percent(Math.abs(ns - kernel.totalNs) / (kernel.totalNs || 1))}`;
@@ -213,7 +217,7 @@ function rows(kernel: Kernel): (HTMLElement | null)[] {
       .sort((a, b) => (a.totalNs ?? Infinity) - (b.totalNs ?? Infinity));
     if (!found.length) return null;
     const cells = found.map(({ name, to, totalNs, reason }) => totalNs === undefined
-      ? [name, to, "not played", reason ?? ""] : [name, to, time(totalNs), change(totalNs)]);
+      ? [name, words(to), "not played", reason ?? ""] : [words(name), words(to), time(totalNs), change(totalNs)]);
     return el("section", {}, table(["change", "to", "time", "difference"], cells,
       `${head}: from ${time(kernel.totalNs)}, played when the page was written`));
   });
