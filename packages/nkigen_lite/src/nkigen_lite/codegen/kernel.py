@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -22,7 +22,7 @@ from nkigen_lite.codegen.loop_nests.tiles import Tiles
 from nkigen_lite.codegen.matmul.batched import is_small
 from nkigen_lite.codegen.matmul.blocked import Epilogue, Products
 from nkigen_lite.codegen.matmul.operand_tiles import OnChip, bytes_of
-from nkigen_lite.codegen.movement.buffer_assignment import Arrays
+from nkigen_lite.codegen.movement.buffer_assignment import Arrays, joined_in_tiles
 from nkigen_lite.codegen.movement.convolution import write_convolution
 from nkigen_lite.codegen.movement.indirect import (
     Places,
@@ -107,14 +107,20 @@ def _generated(graph: Graph, target: str, nki: str, in_place: bool) -> tuple[Pro
 @dataclass(frozen=True, slots=True)
 class _Way:
     """One of the plans that are compared, and its name. Reductions that keep inner axes end their
-    group (`across`), or reduce rows; products of many batches are strips, or parts of their own."""
+    group (`across`), or reduce rows; products of many batches are strips, or parts of their own;
+    joined arrays are put together `in_tiles`, or in HBM."""
 
     across: bool = True
     strips: bool = True
+    in_tiles: bool = False
     name: str = "products in strips"
 
-    def without_strips(self) -> _Way:
-        return replace(self, strips=False, name=f"{self.name}, every product alone")
+    def others(self, kernel: _Kernel) -> Iterator[_Way]:
+        """Ways that the kernel of this one calls for."""
+        if kernel.has_small_batches:
+            yield replace(self, strips=False, name=f"{self.name}, every product alone")
+        if not self.in_tiles and kernel.may_join_in_tiles:
+            yield replace(self, in_tiles=True, name=f"{self.name}, arrays joined in tiles")
 
 
 _ROWS = (_Way(name="reductions after the last tile"), _Way(False, name="reductions of rows"))
@@ -149,7 +155,7 @@ class _Maker:
         plan = replace(plan, strips=[], notes=[])
         writer = Writer(self.graph.name, self.target, self.nki, self.known)
         writer.forced.update(forced or {})
-        kernel = _Kernel(plan, writer, parts, self.in_place)
+        kernel = _Kernel(plan, writer, parts, self.in_place, way.in_tiles)
         timed, residents = keep_on_chip(TimedProgram(kernel.program()), not self.keeps)
         self.keeps |= bool(residents)
         plan.notes += residents
@@ -193,8 +199,7 @@ def _fastest_plan(
         except CodegenError as why:
             rejected.append(why)
             continue
-        if found[-1].kernel.has_small_batches:
-            waiting.append(way.without_strips())
+        waiting += way.others(found[-1].kernel)
     if not found:
         raise rejected[0]
     if len(found) == 1:
@@ -228,11 +233,12 @@ def buffer_names(graph: Graph) -> dict[str, str]:
 
 class _Kernel:
     def __init__(
-        self, plan: Plan, writer: Writer, parts: Sequence[KernelPart | StripPlan], in_place: bool
-    ) -> None:
+        self, plan: Plan, writer: Writer, parts: Sequence[KernelPart | StripPlan], in_place: bool,
+        in_tiles: bool,
+    ) -> None:  # fmt: skip
         self.plan, self.writer, self.graph = plan, writer, plan.graph
         writer.names = buffer_names(plan.graph)
-        self.arrays = Arrays(plan, writer, in_place)
+        self.arrays = Arrays(plan, writer, in_place, in_tiles)
         self.parts = parts
         self.kept: dict[str, OnChip] = {}
         self.written: set[str] = set()
@@ -243,6 +249,10 @@ class _Kernel:
         """Whether some strip is of small matrices of several batches."""
         strips = (part.strip for part in self.parts if isinstance(part, StripPlan))
         return any(prod(s.lead[:-1]) > 1 and all(map(is_small, s.products)) for s in strips)
+
+    @property
+    def may_join_in_tiles(self) -> bool:
+        return bool(joined_in_tiles(self.plan))
 
     def program(self) -> Program:
         stored = self.plan.stored()

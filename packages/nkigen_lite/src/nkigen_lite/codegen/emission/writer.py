@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import Place
@@ -17,6 +17,7 @@ from neuroncore.program import (
     Loop,
     Program,
     Statement,
+    accesses,
     make_call,
     whole,
 )
@@ -24,6 +25,7 @@ from neuroncore.program.ir.naming import RESERVED
 from neuroncore.targets import PARTITIONS
 from nki_dtypes import DType
 from nkigen_lite.codegen.emission.axis_tiling import parts, row_parts
+from nkigen_lite.selection.unsupported import CodegenError
 
 MOST_AXES = 5
 """Axes of a view that an instruction takes [NKI dma_copy]."""
@@ -36,6 +38,14 @@ class Mark:
     buffers: dict[str, Buffer]
     blocks: tuple[tuple[Statement, ...], ...]
     taken: frozenset[str]
+
+
+class Joined(Protocol):
+    """An array that is nowhere in HBM: see `movement.joined_arrays`."""
+
+    def load(self, writer: Writer, dst: Access, src: Access) -> None:
+        """What a DMA from the array would do."""
+        ...
 
 
 class Writer:
@@ -53,6 +63,10 @@ class Writer:
         """For every choice, the candidates that take little more time than the one taken."""
         self.names: dict[str, str] = {}
         """Values of the graph by what buffers of them are called."""
+        self.joined: dict[str, Joined] = {}
+        """Arrays that are loaded part by part, by buffer."""
+        self.trips: dict[str, int] = {}
+        """Iterations of the loops, by variable."""
         self._is_choosing = False
         self._ones: dict[DType, Buffer] = {}
         self.parameters: list[Buffer] = []
@@ -62,7 +76,7 @@ class Writer:
 
     def parameter(self, name: str, shape: tuple[int, ...], dtype: DType) -> Buffer:
         """An array that the kernel is given."""
-        made = Buffer(self._new(name), shape, dtype, MemorySpace.hbm)
+        made = Buffer(self.unused(name), shape, dtype, MemorySpace.hbm)
         self.parameters.append(made)
         self.buffers[made.name] = made
         return made
@@ -72,7 +86,7 @@ class Writer:
         origin: Place | None = None,
     ) -> Buffer:  # fmt: skip
         """A new buffer, alive from here to the end of the open loop."""
-        made = Buffer(self._new(name), shape, dtype, space)
+        made = Buffer(self.unused(name), shape, dtype, space)
         self.buffers[made.name] = made
         self._blocks[-1].append(Allocate(made, origin))
         return made
@@ -86,7 +100,7 @@ class Writer:
         for known in self.buffers.values():
             if known.content == content and known.dtype is dtype:
                 return known
-        made = Buffer(self._new(name), shape, dtype, MemorySpace.shared_hbm, None, content)
+        made = Buffer(self.unused(name), shape, dtype, MemorySpace.shared_hbm, None, content)
         self.buffers[made.name] = made
         self._blocks[-1].append(Allocate(made, origin))
         return made
@@ -103,6 +117,9 @@ class Writer:
 
     def call(self, instruction: str, origin: Place | None = None, **fields: Any) -> None:
         """One instruction; a transfer of more axes than a descriptor has is a loop of them."""
+        if instruction == "dma_copy" and fields["src"].buffer in self.joined:
+            self.joined[fields["src"].buffer].load(self, fields["dst"], fields["src"])
+            return
         if instruction == "dma_copy" and len(fields["dst"].shape) > MOST_AXES:
             dst, src = fields["dst"], fields["src"]
             on_chip = any(self.buffers[a.buffer].space.on_chip for a in (dst, src))
@@ -122,7 +139,8 @@ class Writer:
         if trips == 1:
             yield Affine()
             return
-        variable = self._new(name)
+        variable = self.unused(name)
+        self.trips[variable] = trips
         self._blocks.append([])
         yield Affine.variable(variable)
         body = tuple(self._blocks.pop())
@@ -178,13 +196,17 @@ class Writer:
         self._blocks = [list(block) for block in mark.blocks]
 
     def finish(self, results: tuple[str, ...]) -> Program:
-        """The program that returns these buffers."""
+        """The program that returns these buffers. Raises CodegenError where something else than a
+        DMA reads a joined array."""
         (body,) = self._blocks
+        if any(a.buffer in self.joined for s in body for a in accesses(s)):
+            raise CodegenError("a joined array is read in another way than by tiles")
         return Program(
             self.name, tuple(self.parameters), tuple(body), results, self.target, self.nki
         )
 
-    def _new(self, wanted: str) -> str:
+    def unused(self, wanted: str) -> str:
+        """A name that nothing else has."""
         return new_name(wanted, self._taken.__contains__, self._taken.add)
 
 

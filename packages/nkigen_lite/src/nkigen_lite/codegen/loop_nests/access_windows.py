@@ -18,6 +18,7 @@ from neuroncore.program import Access, Affine, Buffer, whole
 from neuroncore.targets import PARTITIONS
 from nkigen_lite.codegen.emission.axis_tiling import parts
 from nkigen_lite.codegen.loop_nests.tiles import Tile, Tiles, WriteTiles
+from nkigen_lite.codegen.movement.joined_arrays import joined_array
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.fusion.budget import PLACES, TILE_BYTES, shared_places
 from nkigen_lite.fusion.iteration_domain import Axis, IterationDomain, Role
@@ -108,7 +109,7 @@ class WindowWriter:
         """One tile: its windows are loaded first, and the windows of its results stored last."""
         (at,), group = tiles, self.tiles
         group.bound.clear()
-        loaded = list(self.windows({v: group.in_hbm(v, at) for v in self.read}))
+        loaded = list(self.windows(self.accesses(at)))
         made = {group.fit.made.get(v, v): group.in_hbm(v, at) for v in sorted(group.stored)}
         filled = [w for w in self.windows(made) if len(w.places) > 1 and w.is_filled]
         if len(made) < len(group.stored):
@@ -121,6 +122,15 @@ class WindowWriter:
         group.together(tiles)
         for window, tile in results:
             self.writer.call("dma_copy", dst=window.box, src=whole(tile))
+
+    def accesses(self, at: Tile) -> dict[str, Access]:
+        """The tile's elements in HBM by value; of joined arrays in the arrays of their parts, if
+        each of them reaches one."""
+        found = {v: self.tiles.in_hbm(v, at) for v in self.read}
+        joined = {v: j for v, a in found.items() if (j := joined_array(self.writer, a.buffer))}
+        inside = {v: j.within(self.writer, found[v]) for v, j in joined.items()}
+        one_each = all(access.buffer != found[v].buffer for v, access in inside.items())
+        return found | inside if one_each else found
 
     def windows(self, accesses: Mapping[str, Access]) -> Iterator[Window]:
         """The windows of values, by the arrays that they are stored in."""

@@ -370,7 +370,10 @@ def write_group(
     each = rows_in_partitions(runs, domain.size(Role.columns))
     other_rows = each > 0 and (each != whole_fit.rows or domain.size(Role.batch) > 1)
     facts = GroupFacts(
-        bool(made.strided(domain, sources)), are_neighbours(read), few_rows, other_rows
+        bool(made.strided(domain, sources)),
+        are_neighbours(read) or any(s.buffer in writer.joined for s in read),
+        few_rows,
+        other_rows,
     )
     found = [s for s in STRATEGIES if s.is_applicable(facts)]
     if len(found) == 1:

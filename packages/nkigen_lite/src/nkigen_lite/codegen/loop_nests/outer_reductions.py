@@ -50,7 +50,7 @@ def write_in_loop(reduction: OuterReduction) -> None:
         ]
         for frame in tiles.frames():
             tiles.frame = frame
-            for rows, partitions, each in row_parts(frame.rows, tiles.fit.rows):
+            for rows, partitions, each in tiles.row_parts():
                 for columns in parts(frame.columns, tiles.fit.columns):
                     shape = (partitions, each)
                     _sum_terms(reduction, outer, reduced.size, rows, shape, columns)

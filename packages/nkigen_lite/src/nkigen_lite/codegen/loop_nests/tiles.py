@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, Protocol
 
 from neuroncore.enums import MemorySpace
@@ -17,6 +17,7 @@ from neuroncore.targets import PARTITIONS
 from nkigen_lite.codegen.emission.axis_tiling import AxisTiles, parts, row_parts
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.codegen.loop_nests.row_replication import Replicas
+from nkigen_lite.codegen.movement.joined_arrays import joined_array
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.fusion.budget import NARROW, Fit, shared_places
 from nkigen_lite.fusion.iteration_domain import Axis, IterationDomain, Role
@@ -98,10 +99,8 @@ class Tiles:
         kept = [fit.made.get(v, v) for v in sorted(stored)]
         self.inputs = [v for v in dict.fromkeys((*read, *kept)) if v not in made]
         self.resident = frozenset(replicas.buffers) & frozenset(self.inputs)
-        untouched = frozenset(v for v in kept if v not in made)
-        self.places = shared_places(
-            fit.steps, fit.full, fit.dtypes, self.resident | untouched
-        )  # fmt: skip
+        own = self.resident.union(v for v in kept if v not in made)
+        self.places = shared_places(fit.steps, fit.full, fit.dtypes, own)
         for value in self.inputs:
             self.places.setdefault(value, value)
         self.buffers: dict[str, Buffer] = {}
@@ -109,18 +108,36 @@ class Tiles:
     # -- geometry ---------------------------------------------------------------------------------
 
     def frames(self) -> Iterator[Frame]:
-        """The whole domain; or a line as 128 rows, and what is left of it as one."""
-        rows, columns = self.domain.size(Role.rows), self.domain.size(Role.columns)
+        """The whole domain; or stretches of a line as 128 rows, and what is left of each as one."""
+        columns = self.domain.size(Role.columns)
         if not self.fit.is_line:
-            yield Frame(rows, columns)
+            yield Frame(self.domain.size(Role.rows), columns)
             return
-        cut = next((d for d in range(PARTITIONS, PARTITIONS // 2, -1) if columns % d == 0), None)
-        partitions = cut or PARTITIONS
-        length = columns // partitions
-        if length:
-            yield Frame(partitions, length, length)
-        if columns % partitions:
-            yield Frame(1, columns % partitions, columns % partitions, partitions * length)
+        for start, stop in self.stretches(Role.columns, columns):
+            count = stop - start
+            most = range(PARTITIONS, PARTITIONS // 2, -1)
+            partitions = next((d for d in most if count % d == 0), PARTITIONS)
+            if length := count // partitions:
+                yield Frame(partitions, length, length, start)
+            if rest := count % partitions:
+                yield Frame(1, rest, rest, stop - rest)
+
+    def stretches(self, role: Role, size: int) -> Iterator[tuple[int, int]]:
+        """The axis, cut where joined arrays have another part."""
+        cuts = {0, size}
+        for value, source in self.sources.items():
+            joined = joined_array(self.writer, source.buffer)
+            if joined and value in self.inputs:
+                for step in self.domain.strides(source, value, role):
+                    cuts |= joined.cuts(source.offset, step)
+        yield from pairwise(sorted(cut for cut in cuts if 0 <= cut <= size))
+
+    def row_parts(self) -> Iterator[tuple[AxisTiles, int, int]]:
+        """The rows of the frame in tiles."""
+        rows = self.frame.rows
+        for start, stop in [(0, rows)] if self.frame.length else self.stretches(Role.rows, rows):
+            for part, partitions, each in row_parts(stop - start, self.fit.rows):
+                yield replace(part, start=part.start + start), partitions, each
 
     # -- one tile ---------------------------------------------------------------------------------
 
@@ -314,9 +331,7 @@ class Tiles:
                 raise CodegenError("a number of each line is not a number of its partition")
             return found
         (partitions, columns), (down, along) = found.shape, found.strides
-        return replace(
-            found, shape=(partitions, at.rows, columns), strides=(down, step, along)
-        )  # fmt: skip
+        return replace(found, shape=(partitions, at.rows, columns), strides=(down, step, along))
 
     def rows_in_hbm(self, value: str, at: Tile) -> Access:
         """(rows, columns), K rows in each partition."""
@@ -351,7 +366,7 @@ def write_loops(tiles: Tiles, write: WriteTiles | None = None) -> None:
     for batch in batch_loops(tiles):
         for frame in tiles.frames():
             tiles.frame = frame
-            for rows, partitions, each in row_parts(frame.rows, tiles.fit.rows):
+            for rows, partitions, each in tiles.row_parts():
                 for columns in parts(frame.columns, tiles.fit.columns):
                     _write_part(tiles, write, batch, rows, (partitions, each), columns)
 

@@ -8,7 +8,7 @@ kernel returns: since 0.2 the language documents no parameter that a kernel chan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from neuroncore.enums import MemorySpace
@@ -17,6 +17,7 @@ from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.codegen.movement.constant_arrays import write_table
 from nkigen_lite.codegen.movement.gather import Picks, pick, picks_of
 from nkigen_lite.codegen.movement.hbm_copy import fill, interleave, move
+from nkigen_lite.codegen.movement.joined_arrays import JoinedArray, lies_in_lines
 from nkigen_lite.fusion.array_view import (
     ArrayView,
     array_view_of,
@@ -40,14 +41,18 @@ class Seat:
 
 
 class Arrays:
-    """Every value in HBM: `known` by name."""
+    """Every value in HBM: `known` by name. With `in_tiles`, joined arrays are put together in the
+    tiles that they are loaded into, where they may be."""
 
-    def __init__(self, plan: Plan, writer: Writer, in_place: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, writer: Writer, in_place: bool = False, in_tiles: bool = False
+    ) -> None:
         self.plan, self.writer, self.graph = plan, writer, plan.graph
         self.specs = plan.graph.specs
         self.known: dict[str, ArrayView] = {}
         self.direct = frozenset(self.graph.results) & plan.stored()
-        self.seats = seats(plan)
+        self.in_tiles = joined_in_tiles(plan) if in_tiles else frozenset[str]()
+        self.seats = seats(plan, self.in_tiles)
         self.in_place = dict(_in_place(plan)) if in_place else {}
         taken = self.direct | self.seats.keys()
         self.shown = {base: r for r, base in reshaped_results(plan) if base not in taken}
@@ -81,6 +86,8 @@ class Arrays:
         """An array that holds nothing else; or the argument that the value is left in."""
         if value in self.in_place:
             return self.known[self.in_place[value]]
+        if value in self.in_tiles:
+            return self.in_parts(self.graph.by_name[value])
         spec, node = self.specs[value], self.graph.by_name[value]
         result = value in self.direct or value in self.shown
         memory = MemorySpace.shared_hbm if result else MemorySpace.private_hbm
@@ -95,6 +102,8 @@ class Arrays:
 
     def join(self, node: Node) -> None:
         """Copies elements that are not in their place yet."""
+        if node.name in self.in_tiles:
+            return
         placed = boxes(node, self.place(node.name), self.graph)
         if node.op == "concatenate" and self.is_interleaved(placed):
             self.interleave(node, placed)
@@ -115,6 +124,20 @@ class Arrays:
         noted = len(self.plan.notes)
         candidate = fastest(self.writer, candidates)
         self.plan.notes[noted:] = [f"{node.name} = {node.op}: {candidate}"]
+
+    def in_parts(self, node: Node) -> ArrayView:
+        """The joined array, to be put together in tiles."""
+        axis, numbers, base_of = node.attrs["axis"], self.plan.numbers, self.plan.base_of
+        sources = [
+            (self.specs[o].shape[axis], numbers[base] if base in numbers else self.source(o))
+            for o in node.operands
+            for base in (base_of(o),)
+        ]
+        name = self.writer.unused(f"{self.writer.names.get(node.name, node.op)}_in_parts")
+        made = JoinedArray.of(name, node.spec, axis, sources)
+        self.writer.joined[name], self.writer.buffers[name] = made, made.buffer
+        self.plan.notes.append(f"{node.name} is put together in the tiles that it is loaded into")
+        return made.view
 
     def picks(self, node: Node, placed: list[tuple[str, ArrayView]]) -> Picks | None:
         """The parts as elements of one array in HBM, where they are."""
@@ -244,8 +267,31 @@ def boxes(node: Node, whole: ArrayView, graph: Graph) -> list[tuple[str, ArrayVi
     return [(node.operands[0], before)]
 
 
-def seats(plan: Plan) -> dict[str, Seat]:
-    """Values that are made in their place of a joined array.
+def joined_in_tiles(plan: Plan) -> frozenset[str]:
+    """Joined arrays that tiles alone read, and that some part is copied to: tiles may be loaded by
+    parts instead."""
+    users, in_place = _users(plan), seats(plan)
+    joined = (g.nodes[0] for g in plan.groups if g.is_layout and g.nodes[0].op == "concatenate")
+    return frozenset(
+        node.name
+        for node in joined
+        if _is_read_by_tiles(plan, users.get(node.name, ()))
+        and (parts := [o for o in node.operands if plan.base_of(o) not in plan.numbers])
+        and not in_place.keys() >= {plan.base_of(o) for o in parts}
+        and all(lies_in_lines(plan.planned_view(o), node.attrs["axis"]) for o in parts)
+    )
+
+
+def _is_read_by_tiles(plan: Plan, users: Sequence[int]) -> bool:
+    """Whether there are users, all of them groups of tiles."""
+    groups = plan.groups
+    return bool(users) and not any(
+        n == len(groups) or groups[n].is_layout or groups[n].is_matmul for n in users
+    )
+
+
+def seats(plan: Plan, in_tiles: Collection[str] = ()) -> dict[str, Seat]:
+    """Values that are made in their place of a joined array, other than those `in_tiles`.
 
     They lie there in rows and only it needs them; or an update overwrites part of them and nothing
     else needs them any more: then the part is copied, behind all that needs them before.
@@ -253,9 +299,9 @@ def seats(plan: Plan) -> dict[str, Seat]:
     users, made_by, specs = _users(plan), plan.made_by(), plan.graph.specs
     found: dict[str, Seat] = {}
     for number, group in reversed(list(enumerate(plan.groups))):
-        if not group.is_layout:
+        (node, *_) = group.nodes
+        if not group.is_layout or node.name in in_tiles:
             continue
-        (node,) = group.nodes
         whole = found[node.name].place if node.name in found else (
             array_view_of("", node.spec.shape, node.spec.dtype)
         )  # fmt: skip

@@ -220,7 +220,7 @@ def _matrix_bytes(plan: Plan, strip: Strip) -> int:
     """Bytes of SBUF in a partition that the right matrices of its products take."""
     rights = {product.operands[1] for product in strip.products}
     specs = (plan.graph.specs[v] for v in rights)
-    return sum(bytes_of(*s.shape[-2:], s.dtype) for s in specs)
+    return sum(bytes_of(s.shape[-2], s.shape[-1], s.dtype) for s in specs)
 
 
 def _candidates(strip: Strip) -> Iterator[tuple[int, int]]:
