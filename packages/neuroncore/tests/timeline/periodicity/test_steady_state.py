@@ -53,6 +53,8 @@ def test_carried_periods_leave_what_played_ones_leave(seed, target, mode):
     assert facts(carried) == facts(played)
     assert carried.occupancy() == played.occupancy()
     assert carried.by_line() == pytest.approx(played.by_line())
+    shares = played.uncertainty.sensitivities
+    assert carried.uncertainty.sensitivities == pytest.approx(shares)
     path = sum(step.path_ns for step in carried.critical_path())
     assert path == pytest.approx(carried.total_ns)
 
@@ -173,6 +175,24 @@ for i in range(20):
 
     assert looked.repeats and not played.repeats
     assert facts(looked) == facts(played)
+
+
+def test_a_scheduled_loop_repeats_itself_once_its_first_gaps_are_too_far_back_to_be_filled():
+    body = """
+a = buffer(float32[128, 2050], sbuf)
+b = buffer(float32[128, 2048], sbuf)
+w = buffer(float32[128, 3], sbuf)
+dma_copy(dst=w[:, :], src=x[0:128, 0:3])
+for image in range(4):
+    dma_copy(dst=a[:, :], src=x[128*image : 128*image + 128, 0:2050])
+    for i in range(2048):
+        product = buffer(float32[128, 3], sbuf)
+        tensor_tensor(dst=product[:, :], data1=a[:, i : i + 3], data2=w[:, :], op=multiply)
+        tensor_reduce(dst=b[:, i : i + 1], data=product[:, :], op=add)
+"""
+    timeline = estimate(program(body, "trn1"), mode="device")
+
+    assert len(timeline.bars) < timeline.num_ops / 10
 
 
 def test_bytes_that_a_loop_names_no_more_do_not_hide_that_it_repeats():

@@ -193,17 +193,17 @@ class Timeline(ShownAsHtml):
     def _steps(self) -> list[CriticalPathStep]:
         bars = self.__dict__.get("bars")  # where they are made already
         bar = self._bar if bars is None else bars.__getitem__
-        return [CriticalPathStep(bar(n), self._ns(ticks)) for n, ticks in self._path]
+        return [CriticalPathStep(bar(n), self._ns(ticks)) for n, ticks, _ in self._path]
 
     @cached_property
-    def _path(self) -> list[tuple[int, int]]:
+    def _path(self) -> list[Stretch]:
         return _critical_path(self._state)
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """The 80 % interval of `launch_ns`, what was measured, the constants that matter."""
         state = self._state
-        path = [(Played(*state.bars[n]), self._ns(t)) for n, t in self._path]
+        path = [(Played(*state.bars[n]), self._ns(t), times) for n, t, times in self._path]
         return uncertainty(path, self._sites, self._clock, self.launch_ns, self.program)
 
     def by_line(self) -> dict[str, float]:
@@ -255,11 +255,13 @@ def launch_starts(timelines: Sequence[Timeline]) -> Iterator[tuple[Timeline, flo
 # -- critical path --------------------------------------------------------------------------------
 
 Stretch = list[int]
-"""The index of a played bar, and the ticks that the path stays with it."""
+"""The place of a bar in `state.bars`, the ticks that the path stays with it and with those that it
+represents, and how many these are, itself included.
+"""
 
 
-def _critical_path(state: State) -> list[tuple[int, int]]:
-    """(place of a bar in `state.bars`, ticks that the path stays with it), in order of time.
+def _critical_path(state: State) -> list[Stretch]:
+    """The path in order of time.
 
     Going back from the last completion, bars that were not played are copies of the played period,
     later by whole periods, and wait for bars as many numbers before them. Where the path is for the
@@ -275,12 +277,12 @@ def _critical_path(state: State) -> list[tuple[int, int]]:
         twin = state.skips.twin(number)
         played = Played(*state.bars[twin.place])
         start = played.start + twin.later
-        path.append([twin.place, max(0, until - start)])
+        path.append([twin.place, max(0, until - start), 1])
         bars, ticks = rounds.go(path, number, twin)
         number, until = number - bars, start - ticks
         number = NO_BAR if played.cause == NO_BAR else played.cause + number - twin.number
     path[-1][1] += max(0, until)
-    return [(place, ticks) for place, ticks in reversed(path)]
+    return path[::-1]
 
 
 class _Rounds:
@@ -299,7 +301,7 @@ class _Rounds:
             seen[place] = number, len(path)
             each = before - number
             if each and (count := (number - start) // each):
-                path += [[place, ticks * count] for place, ticks in path[at:]]
+                path += [[n, ticks * count, times * count] for n, ticks, times in path[at:]]
                 seen.clear()
                 return count * each, count * each // skip.size * skip.ticks
         return 0, 0

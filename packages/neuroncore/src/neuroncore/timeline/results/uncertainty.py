@@ -64,20 +64,22 @@ class Uncertainty:
 
 
 def uncertainty(
-    path: Sequence[tuple[Played, float]],
+    path: Sequence[tuple[Played, float, int]],
     sites: Sequence[Site],
     clock: Clock,
     launch_ns: float,
     program: Program,
 ) -> Uncertainty:
-    """Of an estimate with this critical path: bars, and ns that the path stays with each."""
+    """Of an estimate with this critical path: bars, the ns that the path stays with each and with
+    those that it represents, and how many these are.
+    """
     parts: dict[str, float] = {"LAUNCH": clock.values["LAUNCH"]}
     verdicts = {site.number: verdict(site, program.target) for site in sites}
     outside = dict.fromkeys(WIDER, 0.0)
-    for played, path_ns in path:
+    for played, path_ns, times in path:
         outside[verdicts[played.site]] += path_ns
-        for name, part in _parts(played, path_ns, sites[played.site], clock):
-            parts[name] = parts.get(name, 0.0) + part
+        for name, part in _parts(played, path_ns / times, sites[played.site], clock):
+            parts[name] = parts.get(name, 0.0) + part * times
     total = launch_ns or 1.0
     table = costs()
     effects = {name: part / total * _spread(name) for name, part in parts.items()}
