@@ -138,7 +138,9 @@ def _timed(point: Point, mode: str, *, skip_periods: bool) -> tuple[int, float]:
     """Micro-ops of one estimate and its CPU seconds."""
     program = point.build()
     start = process_time()
-    made = estimate(program, mode=mode, skip_periods=skip_periods, verified=True)
+    made = estimate(
+        program, mode=mode, skip_periods=skip_periods, verified=True, without=point.flags
+    )
     return made.num_ops, process_time() - start
 
 

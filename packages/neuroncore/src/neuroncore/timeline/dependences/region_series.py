@@ -21,13 +21,14 @@ class Series:
         self.moved, self.ticks, self.bars, self.count = moved, ticks, bars, count
         self.latest = events.latest + ticks * (count - 1)
         self.every = self._union(0, count)
+        self.span = span(self.every)
         self.links: list[tuple[Region, Region]] = []
         """A region that shares bytes with some, and the last of these."""
         self.made: dict[int, Region] = {}
 
     def link(self, region: Region) -> None:
         """Link `region` to the last region of the series that shares bytes with it."""
-        number = self._last(region.parts)
+        number = self._last(region.parts, region.form.span)
         if number is None:
             return
         if number not in self.made:
@@ -47,11 +48,11 @@ class Series:
         for region, made in self.links:
             region.others.remove(made)
 
-    def _last(self, parts: Parts) -> int | None:
+    def _last(self, parts: Parts, span: int) -> int | None:
         if not parts:
             return self.count - 1
         (part,) = parts
-        if _are_disjoint_columns(part, self.every) or not part.overlaps(self.every):
+        if self._is_beside(part, span) or not part.overlaps(self.every):
             return None
         low, high = 0, self.count - 1
         probe = high
@@ -63,6 +64,17 @@ class Series:
             probe = (low + high + 1) // 2
         return low
 
+    def _is_beside(self, part: Footprint, span: int) -> bool:
+        """Whether the two, columns of rows of one length, are seen at once to share no byte."""
+        every = self.every
+        if not part.strides or not every.strides or part.strides[0] != every.strides[0]:
+            return False
+        row = part.strides[0]
+        at, behind = part.offset % row, every.offset % row
+        if at + span > row or behind + self.span > row:
+            return False
+        return at + span <= behind or behind + self.span <= at
+
     def _union(self, first: int, behind: int) -> Footprint:
         """The bytes of these together."""
         part, moved = self.part, self.moved
@@ -73,14 +85,3 @@ class Series:
             part.offset + self.moved * first, (size, *part.shape), (moved, *part.strides),
             part.itemsize,
         )  # fmt: skip
-
-
-def _are_disjoint_columns(a: Footprint, b: Footprint) -> bool:
-    """Whether the two, columns of rows of one length, are seen at once to share no byte."""
-    if not a.strides or not b.strides or a.strides[0] != b.strides[0]:
-        return False
-    row = a.strides[0]
-    at, behind = a.offset % row, b.offset % row
-    if at + span(a) > row or behind + span(b) > row:
-        return False
-    return at + span(a) <= behind or behind + span(b) <= at

@@ -56,7 +56,7 @@ class Region:
         self.slot = slot
         self.others: list[Region] = []
         self.is_recent = False
-        """Whether it is among the regions of `recent`."""
+        """Whether it is among the regions of `recent` that may be waited for."""
         self.written = self.read = self.read2 = 0
         self.wlane = self.rlane = NO_BAR
         self.writer = self.reader = self.reader2 = self.toucher = NO_BAR
@@ -134,19 +134,31 @@ class Region:
 class Recent:
     """The regions of a track that were accessed and may still be waited for."""
 
-    __slots__ = ("regions",)
+    __slots__ = ("after", "held_regions", "regions")
 
     def __init__(self) -> None:
-        self.regions: list[Region] = []
+        self.regions: dict[Region, None] = {}
+        self.held_regions: list[Region] = []
+        """Regions that an instruction may wait for after `after`, and regions accessed since."""
+        self.after = 0
 
     def add(self, region: Region) -> None:
-        """It is touched, and was not among them."""
+        """The region is accessed, and was not among the held ones."""
         region.is_recent = True
-        self.regions.append(region)
+        self.regions[region] = None
+        self.held_regions.append(region)
 
     def held(self, after: int) -> list[Region]:
         """Regions that an instruction may wait for after this time."""
-        return [r for r in self.regions if r.written > after or r.read > after]
+        if after < self.after:
+            self.held_regions = [*self.regions]
+        self.after, kept = after, []
+        for region in self.held_regions:
+            region.is_recent = region.written > after or region.read > after
+            if region.is_recent:
+                kept.append(region)
+        self.held_regions = kept
+        return kept
 
     def touched_since(self, bar: int) -> list[Region]:
         """Regions that bar `bar` or a later one touched."""
@@ -154,7 +166,13 @@ class Recent:
 
     def drop(self, before: int) -> None:
         """Drop the regions that were released by this time."""
-        self.regions = [region for region in self.regions if region.latest > before]
+        self.regions = {region: None for region in self.regions if region.latest > before}
+        self.held_regions = [region for region in self.held_regions if region.latest > before]
+
+    def clear(self) -> None:
+        """Drop all regions."""
+        self.regions.clear()
+        self.held_regions.clear()
 
 
 class Events(NamedTuple):

@@ -109,6 +109,7 @@ class Track:
         "recent",
         "regions",
         "series",
+        "series_until",
         "slot",
         "takes_series",
         "turns",
@@ -135,6 +136,8 @@ class Track:
         self.overlaps_known: dict[tuple[Form, Form, int], bool] = {}
         """Whether two forms share bytes, the second so many bytes behind the first."""
         self.series: dict[int, list[Series]] = {}
+        self.series_until = 0
+        """When the last region of all of them is released."""
         self.takes_series = not is_shared
 
     def rotate(self, by: int) -> None:
@@ -150,13 +153,14 @@ class Track:
                     series.drop()
             self.series[slot] = [series for series in every if series.latest > before]
         self.series.setdefault(made.slot, []).append(made)
+        self.series_until = max(self.series_until, made.latest)
         for family in self.families.get(made.slot, {}).values():
             for region in family.regions:
                 made.link(region)
 
     def has_series(self, after: int) -> bool:
         """Whether an instruction may still wait, after `after`, for the regions of a series."""
-        return any(series.latest > after for every in self.series.values() for series in every)
+        return self.series_until > after
 
     def region(self, slot: int, parts: Parts) -> Region:
         """The region of these bytes in copy `slot`."""
@@ -216,7 +220,7 @@ class Track:
         for region in self.regions.values():
             region.others.clear()
         self.regions.clear()
-        self.recent.regions.clear()
+        self.recent.clear()
         self.families.clear()
         self.series.clear()
         for access in self.accesses:

@@ -194,8 +194,8 @@ class Scope:
         return any(
             first > region.writer
             and (region.reader < first or (region.reader2 < first and region.read2 > floor))
-            and (self.moves[track] or track.copies > 1)
-            for track in self.moves
+            for track, step in self.moves.items()
+            if step or track.copies > 1
             for region in track.recent.touched_since(first)
         )
 

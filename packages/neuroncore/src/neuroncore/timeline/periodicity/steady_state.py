@@ -34,7 +34,7 @@ FEWEST = 6
 """Loops of fewer iterations are simply played."""
 WORTH = 400
 """Loops of fewer calls in all iterations too: playing them is faster than comparing states."""
-LOOKED = 96
+LOOKED = 160
 """States looked at before an execution of a loop counts as one that never repeats."""
 EAGER = 8
 """States looked at of which all is written down, not only how lanes are."""
@@ -135,6 +135,8 @@ class Periods:
         """Form and place of a region: whether the loop will name some of its bytes."""
         self.over: set[Region] = set()
         """Regions of which it will not."""
+        self.older: list[Region] | None = None
+        """Regions last touched before that the loop still waits for."""
         self.looks = 0
         self.drifting = False
         """No state came back; now the DMA engines may be ever further behind the queues."""
@@ -147,7 +149,7 @@ class Periods:
         if not self.started or (self.drifting and not self.scope.lags()):
             return 0
         time, floor = self.scope.time(), self.scope.floor()
-        if self._has_series(floor, left):
+        if self._waits_for_the_past(floor, left):
             return 0
         if self.lanes is None or not _are_alike(self.lanes, self._lanes(time, floor)):
             self._miss(done, time, floor)
@@ -159,14 +161,30 @@ class Periods:
             return self._extrapolate(self.moment, self.scope.moment(done, time, floor), left)
         return 0
 
-    def _has_series(self, floor: int, left: int) -> bool:
-        """Whether an instruction may wait for the regions of a series; where many iterations are
-        left, the loop makes no more of them.
+    def _waits_for_the_past(self, floor: int, left: int) -> bool:
+        """Whether an instruction may wait for the regions of a series, or for older ones; where
+        many iterations are left, the loop makes no more series.
         """
         found = [track for track in self.scope.moves if track.series and track.has_series(floor)]
         for track in found if left > MANY else ():
             track.takes_series = False
-        return bool(found)
+        return bool(found) or self._waits_for_older(floor)
+
+    def _waits_for_older(self, floor: int) -> bool:
+        """Whether the loop may still wait for what was touched before it: each iteration finds that
+        another time ago, so that its state does not come back.
+        """
+        first, older = self.first, self.older
+        regions = self._touched_before(floor) if older is None else older
+        self.older = [r for r in regions if r.toucher < first and r.latest > floor]
+        return bool(self.older)
+
+    def _touched_before(self, floor: int) -> Iterator[Region]:
+        """Regions last touched before the loop that it may wait for."""
+        for track in self.scope.moves:
+            for region in track.recent.held(floor):
+                if region.toucher < self.first and self._matters(track, region, 0):
+                    yield region
 
     def _extrapolate(self, before: Moment, now: Moment, left: int) -> int:
         """Carry forward the period between two moments that are alike; how many iterations."""

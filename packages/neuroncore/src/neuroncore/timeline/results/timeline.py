@@ -255,7 +255,7 @@ def launch_starts(timelines: Sequence[Timeline]) -> Iterator[tuple[Timeline, flo
 # -- critical path --------------------------------------------------------------------------------
 
 Stretch = list[int]
-"""The place of a bar in `state.bars`, the ticks that the path stays with it and with those that it
+"""The place of a bar in `state.bars`, the ticks that the path stays with it and with the bars it
 represents, and how many these are, itself included.
 """
 

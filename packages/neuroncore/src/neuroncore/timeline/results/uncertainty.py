@@ -71,7 +71,7 @@ def uncertainty(
     program: Program,
 ) -> Uncertainty:
     """Of an estimate with this critical path: bars, the ns that the path stays with each and with
-    those that it represents, and how many these are.
+    the bars it represents, and how many these are.
     """
     parts: dict[str, float] = {"LAUNCH": clock.values["LAUNCH"]}
     verdicts = {site.number: verdict(site, program.target) for site in sites}
