@@ -18,6 +18,16 @@ def test_an_interruption_of_the_imports_of_a_command_is_one_of_the_command(
     assert capsys.readouterr().err == "tool: interrupted; nothing was reported\n"
 
 
+def test_signals_of_a_program_that_a_command_executes_are_its_own(tmp_path, monkeypatch):
+    (tmp_path / "executes_programs.py").write_text(
+        "import signal\n\n\ndef main(argv):\n    return signal.getsignal(signal.SIGTERM)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert entry_point("tool", "executes_programs", has_signals=True)([]) is signal.SIG_DFL
+    assert entry_point("tool", "executes_programs")([]) is not signal.SIG_DFL
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
 def test_a_termination_is_an_interruption(number, handler):

@@ -32,7 +32,7 @@ from neuroncore.executors import (
 )
 from neuroncore.executors import workers as workers_module
 from neuroncore.executors.messages import MessageError, read_message
-from neuroncore.executors.ray_address import _REQUEST
+from neuroncore.executors.ray_address import _REQUEST, address_text, parse_address
 
 LIMITS = Limits(seconds=5.0, num_bytes=200 << 20)
 MAKERS = {
@@ -460,7 +460,10 @@ def test_no_worker_is_rejected():
     [
         ("127.0.0.1:9", "does not answer"),
         ("a:99999", "does not answer"),
+        ("[::1]:9", r"\[::1\]:9 does not answer"),
         ("nowhere", "is not an address"),
+        ("::1:9", "is not an address"),
+        ("[head]:9", "is not an address"),
     ],
 )
 def test_an_address_without_a_cluster_is_rejected_before_work_begins(address, what):
@@ -481,6 +484,8 @@ def test_a_server_that_is_not_a_cluster_is_rejected_before_work_begins():
 SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 KNOWN = b"\x88\x0f\x10\x10application/grpc"
 FIELDS = KNOWN + b"\x00\x0bgrpc-status\x0212"
+CODED = KNOWN + b"\x00\x88\x9a\xca\xc8\xb2\x12\x34\xda\x8f\x82\x08\xbf"
+"""The same in the code of RFC 7541, appendix B."""
 
 
 @pytest.mark.parametrize(
@@ -489,13 +494,14 @@ FIELDS = KNOWN + b"\x00\x0bgrpc-status\x0212"
         SETTINGS,  # and no answer
         SETTINGS + bytes([0, 0, 1, 1, 5, 0, 0, 0, 1, 0x8D]),  # status 404
         SETTINGS + bytes([0, 0, len(FIELDS), 1, 5, 0, 0, 0, 1]) + FIELDS,  # an unknown method
+        SETTINGS + bytes([0, 0, len(CODED), 1, 5, 0, 0, 0, 1]) + CODED,
         SETTINGS + bytes([0, 0, len(KNOWN), 1, 4, 0, 0, 0, 1]) + KNOWN,  # and no end
         bytes([0, 0, len(KNOWN), 1, 5, 0, 0, 0, 1]) + KNOWN,  # no settings
         b"\xff" * 9,
         _REQUEST,
         _REQUEST[24:],
     ],
-    ids=["settings", "status", "grpc", "no end", "no settings", "bytes", "echo", "frames"],
+    ids=["settings", "status", "grpc", "coded", "no end", "no settings", "bytes", "echo", "frames"],
 )
 def test_a_server_of_the_same_protocol_is_rejected_before_work_begins(answer, monkeypatch):
     pytest.importorskip("ray")
@@ -513,6 +519,28 @@ def test_a_server_of_the_same_protocol_is_rejected_before_work_begins(answer, mo
 
         with pytest.raises(ExecutorError, match="does not answer as Ray does"):
             ray_cluster(f"127.0.0.1:{server.getsockname()[1]}", 1)
+
+
+@pytest.mark.parametrize(("host", "form"), [("127.0.0.1", "{}"), ("::1", "[{}]")])
+def test_a_head_is_found_by_its_address_of_either_version(host, form):
+    status = KNOWN + b"\x00\x0bgrpc-status\x010"
+
+    def serve(server):
+        with server.accept()[0] as connection:
+            connection.sendall(SETTINGS + bytes([0, 0, len(status), 1, 5, 0, 0, 0, 1]) + status)
+            connection.recv(1 << 10)
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        opened = socket.create_server((host, 0), family=family)
+    except OSError:
+        pytest.skip("this machine has no such address")
+    with opened as server:
+        threading.Thread(target=serve, args=(server,), daemon=True).start()
+        head = host, server.getsockname()[1]
+
+        assert parse_address(f"{form.format(host)}:{head[1]}") == head
+        assert address_text(head) == f"{form.format(host)}:{head[1]}"
 
 
 def test_absent_ray_names_the_extra(monkeypatch):

@@ -15,6 +15,7 @@ from packages.nkigym.tests import tuning_kernels
 
 from neuroncore.executors.workers import WorkerExecutor
 from nkigym.cli import main
+from nkigym.cli.sweep import table
 from nkigym.store import Store
 from nkigym.sweeps import read_sweep
 from nkigym.tuning import tune
@@ -264,3 +265,17 @@ def test_a_confined_run_keeps_the_lower_limit_of_its_shell():
     done = subprocess.run(limited, capture_output=True, text=True)
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_reason_of_a_row_without_a_result_widens_no_column():
+    named = {"function": "f", "specs": ["f32[8]"], "target": "trn2", "seed": 0}
+    figures = {
+        "baseline_ns": None, "root_ns": 2e3, "best_ns": 1e3, "root_ratio": 4.0, "ratio": 2.0,
+        "speedup": 2.0, "binding": "dma", "gap_removed": 0.5,
+    }  # fmt: skip
+    reason = "error: " + "not translated " * 20
+
+    head, right, wrong = table([named | figures | {"status": "ok"}, named | {"status": reason}])
+
+    assert max(len(head), len(right)) < 120
+    assert wrong.endswith(f"trn2     0  {reason.rstrip()}")

@@ -5,7 +5,9 @@ import sys
 if __name__ == "__main__" and not sys.flags.safe_path:
     del sys.path[0]  # the working folder, which `-m` puts first: a file there is not our import
 
-from tokenplan.cli import main
+from neuroncore.commands.interruption import entry_point
+
+main = entry_point("tokenplan", "tokenplan.cli")
 
 if __name__ == "__main__":
     sys.exit(main())

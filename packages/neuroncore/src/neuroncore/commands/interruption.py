@@ -23,17 +23,21 @@ def report_interruption(command: str, what: str = "nothing was reported") -> int
     return INTERRUPTED
 
 
-def entry_point(command: str, module: str) -> Main:
+def entry_point(command: str, module: str, has_signals: bool = False) -> Main:
     """The function `main` of a module that is imported when it is called, so that an interruption
-    of these imports is one of the command.
+    of these imports is one of the command. With `has_signals` its run is not concerned: signals are
+    the ones of a program that it executes.
     """
 
     def main(argv: Sequence[str] | None = None) -> int:
         with termination_interrupts():
             try:
-                return import_module(module).main(argv)
+                run = import_module(module).main
+                if not has_signals:
+                    return run(argv)
             except KeyboardInterrupt:
                 return report_interruption(command)
+        return run(argv)
 
     return main
 

@@ -41,7 +41,7 @@ from neuroncore.executors.protocol import (
     Limits,
     Reported,
 )
-from neuroncore.executors.ray_address import answers, parse_address
+from neuroncore.executors.ray_address import address_text, answers, parse_address
 from neuroncore.executors.ray_processes import kill_processes_of
 from neuroncore.executors.supervised import go_on_supervised, start_supervised
 from neuroncore.executors.workers import Gone, Message, Ready, WorkerExecutor
@@ -183,7 +183,7 @@ class _Cluster:
             named["_node_ip_address"] = LOOPBACK
         try:
             with settings:
-                ray.init(address=f"{self._head[0]}:{self._head[1]}", **named)
+                ray.init(address=address_text(self._head), **named)
         except (ConnectionError, RuntimeError, TimeoutError) as wrong:
             error = AddressError if self._local is None else ExecutorLostError
             raise error("the cluster cannot be used", got=_first_line(wrong)) from None
@@ -239,7 +239,7 @@ class _Cluster:
             return
         if not answers(self._head):
             raise ExecutorLostError(
-                f"the head of the cluster, {self._head[0]}:{self._head[1]}, does not answer",
+                f"the head of the cluster, {address_text(self._head)}, does not answer",
                 hint="what was reported is in the store; run the same command again",
             )  # fmt: skip
         self._next_check = time.monotonic() + CHECK_S

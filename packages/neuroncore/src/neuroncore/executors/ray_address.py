@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -12,21 +13,31 @@ from neuroncore.executors.protocol import AddressError
 LOCAL = "local"
 ANSWER_S = 5.0
 """How long the head of a cluster may take to accept a connection, and to answer."""
+_ADDRESS = re.compile(r"(?:\[([^\[\]]*:[^\[\]]*)\]|([^\s:/\[\]]+)):([0-9]+)")
 
 
 def parse_address(address: str) -> tuple[str, int] | None:
     """Host and port, None for a local cluster. Raises AddressError where no head of Ray answers."""
     if address == LOCAL:
         return None
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdecimal():
-        raise AddressError(f"{address!r} is not an address", expected=f"HOST:PORT, or {LOCAL!r}")
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        raise AddressError(
+            f"{address!r} is not an address", expected=f"HOST:PORT, [IPV6]:PORT, or {LOCAL!r}"
+        )
+    host, port = found[1] or found[2], found[3]
     if not answers((host, int(port)), as_ray=True):
         raise AddressError(
             f"{address} does not answer as Ray does", expected="the head of a Ray cluster",
             hint="start one with `ray start --head`, or use --ray local",
         )  # fmt: skip
     return host, int(port)
+
+
+def address_text(head: tuple[str, int]) -> str:
+    """The address as Ray reads it."""
+    host, port = head
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def answers(head: tuple[str, int], as_ray: bool = False) -> bool:
@@ -47,7 +58,8 @@ def _is_rays(opened: socket.socket) -> bool:
     """Whether the answer has the status 200 and is gRPC's for a method that is known."""
     fields = [content for kind, stream, content in _frames(opened) if (kind, stream) == _ANSWER]
     before, grpc, _ = b"".join(fields[:1]).partition(_GRPC)
-    return _OK in before and bool(grpc) and _UNKNOWN_METHOD not in fields[-1]
+    status = fields[-1] if grpc else b""
+    return _OK in before and _STATUS in status and _UNKNOWN_METHOD not in status
 
 
 def _frames(opened: socket.socket) -> Iterator[tuple[int, int, bytes]]:
@@ -82,8 +94,9 @@ _HEAD_BYTES, _HEAD_FIELDS = 9, ((0, 3), (3, 4), (4, 5), (5, 9))
 _MOST_BYTES = 1 << 14
 """Of a frame, unless a client's settings allow more."""
 _SETTINGS, _ANSWER, _ENDS = (4, 0, 0), (1, 1), 1
-_OK, _GRPC, _UNKNOWN_METHOD = b"\x88", b"application/grpc", b"grpc-status\x0212"
-"""Fields as servers of Ray encode them (RFC 7541)."""
+_OK, _GRPC, _STATUS = b"\x88", b"application/grpc", b"grpc-status"
+_UNKNOWN_METHOD = _STATUS + b"\x0212"
+"""Fields as servers of Ray encode them, as literals (RFC 7541); others may code them."""
 _FIELDS = (
     b"\x83\x86\x04\x26/ray.rpc.NodeInfoGcsService/CheckAlive\x01\x03ray"
     b"\x0f\x10\x10application/grpc\x00\x02te\x08trailers"

@@ -71,15 +71,22 @@ HEAD = (
 )  # fmt: skip
 LEFT = (0, 1, 9)
 """Columns of words."""
+WITHOUT_RESULT = 3
+"""Columns of a row without a result; its reason, which follows, widens no column."""
 
 
 def table(rows: list[Row]) -> Iterator[str]:
     """Aligned columns; equal runs print equal tables on any executor."""
     lines = [HEAD, *map(_cells, rows)]
-    widths = [max(len(cells[n]) for cells in lines if n < len(cells)) for n in range(len(HEAD))]
+    widths = [
+        max(len(cells[n]) for cells in lines if n < WITHOUT_RESULT or len(cells) == len(HEAD))
+        for n in range(len(HEAD))
+    ]
     for cells in lines:
         first, *others = [
-            cell.ljust(width) if n in LEFT else cell.rjust(width)
+            cell.ljust(width)
+            if n in LEFT or n == len(cells) - 1 == WITHOUT_RESULT
+            else cell.rjust(width)
             for n, (cell, width) in enumerate(zip(cells, widths, strict=False))
         ]
         yield "  ".join([first, *others]).rstrip()
