@@ -336,8 +336,20 @@ export class TimelineView {
   /** The bars of the selected line above all others, and the frame of the selected one. */
   private drawSelection(frame: Frame): void {
     const { c, t, x, scale } = frame, { bar } = this.selection, { start, busy } = this.kernel.bars;
-    this.marked().forEach((bars, row) => this.visible(bars, frame, (n, left, wide) =>
-      this.drawBar(frame, bars[n]!, left, this.top(row), wide, t.accent, t.back)));
+    this.marked().forEach((bars, row) => {
+      let from = NaN, until = NaN;
+      const drawRun = () => {
+        c.fillStyle = t.accent;
+        if (until > from) c.fillRect(from, this.top(row), until - from, ROW);
+      };
+      this.visible(bars, frame, (n, left, wide) => {
+        if (wide >= 1) { this.drawBar(frame, bars[n]!, left, this.top(row), wide, t.accent, t.back); return; }
+        // Narrow bars on neighbouring pixels are one rectangle.
+        if (!(left - until < 1)) { drawRun(); from = left; }
+        until = left + 0.8;
+      });
+      drawRun();
+    });
     if (bar < 0) return;
     c.strokeStyle = t.ink; c.lineWidth = 3;
     c.strokeRect(x(start[bar]!), this.top(this.rowOf[bar]!), Math.max(busy[bar]! * scale, 2), ROW);
