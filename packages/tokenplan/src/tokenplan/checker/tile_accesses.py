@@ -12,6 +12,8 @@ import numpy as np
 
 SPACING = 1 << 40
 """Bytes from the start of one parameter to the next."""
+_AT_ONCE = 256
+"""Accesses that are compared with all before them."""
 ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
 
@@ -76,18 +78,22 @@ def lost_orders(
 ) -> Iterator[str]:
     """Every two accesses whose order matters and that no token orders."""
     shared = {frozenset(pair) for pair in may_alias}
-    bounds = [access.bounds for access in accesses]
-    low, high = np.array(bounds, np.int64).reshape(-1, 2).T
+    low, high = np.array([access.bounds for access in accesses], np.int64).reshape(-1, 2).T
     strong = np.array([a.needs_order for a in accesses], bool)
     acquires = np.array([a.order in ACQUIRES for a in accesses], bool)
-    for late, after in enumerate(accesses):
-        first, end = bounds[late]
-        found = (low[:late] < end) & (high[:late] > first) & (strong[:late] | after.needs_order)
-        found |= acquires[:late] | (bool(shared) or after.order in RELEASES)
-        for early in np.flatnonzero(found).tolist():
-            why = None if after.before >> early & 1 else _reason(accesses[early], after, shared)
+    always = np.array([bool(shared) or a.order in RELEASES for a in accesses], bool)
+    for start in range(0, len(accesses), _AT_ONCE):
+        end = min(start + _AT_ONCE, len(accesses))
+        late, early = np.arange(start, end)[:, None], np.arange(end)
+        found = (low[early] < high[late]) & (high[early] > low[late])
+        found &= strong[early] | strong[late]
+        found |= acquires[early] | always[late]
+        found &= early < late
+        for n, before in np.argwhere(found).tolist():
+            one, other = accesses[before], accesses[start + n]
+            why = None if other.before >> before & 1 else _reason(one, other, shared)
             if why:
-                yield f"{accesses[early]} and {after} {why}, and no token orders them"
+                yield f"{one} and {other} {why}, and no token orders them"
 
 
 def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) -> str | None:

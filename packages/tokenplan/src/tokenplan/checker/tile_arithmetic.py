@@ -34,8 +34,9 @@ def bits_of(run: Any, op: Any, name: str) -> np.ndarray:
     """An operand; its bits as a number without a sign, if the operation takes it so."""
     found = np.asarray(run.value(op, name))
     given = op.attributes
-    is_unsigned = given.get("unsigned") or given.get("signedness") == "unsigned"
-    return found.view(f"u{found.itemsize}") if is_unsigned and found.dtype.kind == "i" else found
+    if given.get("unsigned") or given.get("signedness") == "unsigned":
+        return found.view(f"u{found.itemsize}") if found.dtype.kind == "i" else found
+    return found
 
 
 def _lanes(calculate: Callable[..., Any], *names: str) -> Calculation:

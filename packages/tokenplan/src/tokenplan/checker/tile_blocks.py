@@ -87,6 +87,8 @@ class Execution:
             self.steps += 1
             if self.steps > self.most_steps:
                 raise ExecutionError(f"more than {self.most_steps} operations are executed")
+            if op.name == "constant" and op.results[0] in self.values:
+                continue  # an iteration before made it
             if op.name in ENDS:
                 self.end = op.name
                 return [self.values[v] for v in op.operands["values"]]
@@ -111,15 +113,15 @@ class Execution:
     def _missing(self, op: Any) -> set[str]:
         """The operands that are not calculated, without operands that need not be."""
         found = {name for name, values in op.operands.items() for value in values
-                 if isinstance(self.values[value], Unknown)}  # fmt: skip
-        return found - _DATA.get(op.name, frozenset())
+                 if type(self.values[value]) is Unknown}  # fmt: skip
+        return found - _DATA.get(op.name, frozenset()) if found else found
 
     def _unknown(self, op: Any, missing: str) -> list[Any]:
         """Results that are not calculated. What an access may access is all of its parameters; a
         token is that of any branch, and represents no access where it may be any."""
         if op.name.endswith("_tko"):
             return self._anywhere(op, missing)
-        is_executed = _has_any(op, _is_access)
+        is_executed = bool(op.regions) and _has_any(op, _is_access)
         if op.name == "if" and (is_executed or _has_any(op, _leaves)):
             return self._block(op.regions[0 if self.guess() else 1])
         if is_executed:
@@ -227,8 +229,7 @@ def _owners(value: Any, found: Any) -> frozenset[int]:
 
 def _is_fraction(op: Any) -> bool:
     """Whether it makes numbers that are not integers, and nothing else."""
-    kinds = [value.type for value in op.results]
-    return op.name == "constant" and kinds[0]["element"].kind[0] in "fbt"
+    return op.name == "constant" and op.results[0].type["element"].kind[0] in "fbt"
 
 
 # -- views -----------------------------------------------------------------------------------------
