@@ -244,16 +244,25 @@ def test_assumptions_that_cannot_be_together_are_not_made(most, other, extra, ke
     assert ("no sizes keep its elements disjoint" in text) == bool(kept)
 
 
-@pytest.mark.parametrize(("columns", "kept"), [(2**19, 0), (2**21, 1)])
+@pytest.mark.parametrize(
+    ("factor", "more", "columns", "kept"),
+    [(1, 0, 2**19, 0), (1, 0, 2**21, 1), (1, 2**20, 2**19, 1), (128, 0, 2**12, 0),
+     (128, 0, 2**14, 1), (128, -(2**20), 2**14 - 1, 0)],
+)  # fmt: skip
 def test_a_stride_is_not_assumed_to_exceed_the_iterations_that_a_loop_is_assumed_to_have(
-    columns, kept
+    factor, more, columns, kept
 ):
+    """The loop has n * factor + more."""
+
     def build(body, p, n):
         view, zero = body.view(p, (4, columns), (DYNAMIC, 1), (1, 1), steps=[n]), body.integer(0)
         body.copied(view, [zero, body.integer(1)], [body.integer(1), zero])
-        body.loop(n, lambda k: [], [])
+        number = scaled(body, n, factor) if factor != 1 else n
+        if more:
+            number = body.one("addi", I32, NO_FLAGS, lhs=number, rhs=body.integer(more))
+        body.loop(number, lambda k: [], [])
 
-    text, _ = explain_bytecode(function(build, POINTER, I32))
+    text, _ = explain_bytecode(function(build, POINTER, I32), unchecked=True)
     assert f"{kept} orders to keep" in text
 
 

@@ -181,9 +181,9 @@ class _Reader:
                 trips = max(0, -(-(end - low).bounds(self.integers.ranges)[1] // step))
             else:
                 self.assumptions.add(f"loop {name} has at most 2^20 iterations")
-                if known := self.integers.parameters.get(op.operand("upper")):
-                    most = low.bounds(self.integers.ranges)[0] + step * MOST_TRIPS
-                    self.most[known.value] = min(self.most.get(known.value, most), most)
+                last = low.bounds(self.integers.ranges)[0] + step * MOST_TRIPS
+                for parameter, most in self.integers.most(op.operand("upper"), last):
+                    self.most[parameter] = min(self.most.get(parameter, most), most)
         if not (low and high and step and (high - low).is_constant):
             self.may_be_empty.add(name)
         self.integers.ranges[name] = (0, max(1, trips) - 1)

@@ -6,7 +6,7 @@ otherwise; indices, extents and strides are numbers without one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from neuroncore.program import Affine
@@ -27,6 +27,8 @@ class Integers:
     parameters: Mapping[Value, Parameter]
     ranges: dict[str, tuple[int, int]]
     known: dict[Value, Affine] = field(default_factory=dict)
+    unbounded: dict[Value, Affine] = field(default_factory=dict)
+    """Also affine in parameters, whose numbers are not known."""
 
     def calculate(self, op: Operation) -> bool:
         """Whether the operation may result in an integer, which is known if its operands are."""
@@ -57,6 +59,24 @@ class Integers:
             return None
         return Affine(known.sure.high)
 
+    def most(self, value: Value, end: int) -> Iterator[tuple[Value, int]]:
+        """Greatest numbers of parameters with which the value is at most `end`."""
+        found = self.in_parameters(value)
+        if found is not None:
+            names = {_name_of(known.value): known.value for known in self.parameters.values()}
+            raising = [
+                (name, factor) for name, factor in found.terms if name in names and factor > 0
+            ]
+            others = tuple(term for term in found.terms if term[0] not in names)
+            rest = end - Affine(found.constant, others).bounds(self.ranges)[1]
+            for name, factor in raising:
+                yield names[name], max(0, rest) // (len(raising) * factor)
+
+    def in_parameters(self, value: Value) -> Affine | None:
+        if value in self.parameters:
+            return Affine.variable(_name_of(self.parameters[value].value))
+        return self.known.get(value, self.unbounded.get(value))
+
     def is_natural(self, number: Affine | None) -> bool:
         return number is not None and number.bounds(self.ranges)[0] >= 0
 
@@ -77,14 +97,11 @@ class Integers:
         return found + (1 << bits_of(value)) if found.bounds(self.ranges)[1] < 0 else None
 
     def arithmetic(self, op: Operation) -> None:
-        a, b = (self.known.get(op.operand(n)) for n in ("lhs", "rhs"))
-        if a is None or b is None:
-            return
-        if op.name != "muli":
-            self.known[op.results[0]] = a + b if op.name == "addi" else a - b
-        elif a.is_constant or b.is_constant:
-            factor, other = (a, b) if a.is_constant else (b, a)
-            self.known[op.results[0]] = other * factor.constant
+        for known, of in ((self.known, self.known.get), (self.unbounded, self.in_parameters)):
+            found = _calculated(op.name, of(op.operand("lhs")), of(op.operand("rhs")))
+            if found is not None:
+                known[op.results[0]] = found
+                return
 
     def converted(self, op: Operation) -> None:
         """Fewer bits are the same number modulo less; more bits need to know the number."""
@@ -94,6 +111,8 @@ class Integers:
         number = known(source) if op.name == "exti" else self.known.get(source)
         if number is not None:
             self.known[op.results[0]] = number
+        elif source in self.unbounded and not is_unsigned and op.name != "trunci":
+            self.unbounded[op.results[0]] = self.unbounded[source]
 
     def start(self, index: Value, step: int, extent: Size) -> Affine | None:
         """The first element; negative where it is outside of the extent."""
@@ -109,6 +128,21 @@ class Integers:
         if number is not None and number.is_constant:
             return number.constant
         return self.parameters.get(value, value)
+
+
+def _name_of(parameter: Value) -> str:
+    return f"%{parameter.number}"
+
+
+def _calculated(name: str, a: Affine | None, b: Affine | None) -> Affine | None:
+    if a is None or b is None:
+        return None
+    if name != "muli":
+        return a + b if name == "addi" else a - b
+    if not (a.is_constant or b.is_constant):
+        return None
+    factor, other = (a, b) if a.is_constant else (b, a)
+    return other * factor.constant
 
 
 def _is_integer(kind: Type) -> bool:

@@ -7,9 +7,9 @@ together. Of an extent, or of a number that is calculated in another way, nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import permutations, takewhile
+from itertools import takewhile
 from math import inf, lcm
 
 from tokenplan.tile_ir.bytecode import Bounded, DivBy, Function, Operation, Value
@@ -21,7 +21,7 @@ MOST_DIMENSIONS = 6
 """Of views whose strides are compared: the orders of more are too many."""
 ADDRESSES = 8 * 2**63
 """Bits of memory that a view may reach: address arithmetic of 64 bits wraps beyond."""
-_TRIES, _ROUNDS = 2_000, 64
+_TRIES, _ROUNDS = 1_000, 64
 """Of the search for sizes, beyond which none are found."""
 
 
@@ -158,10 +158,6 @@ class Elements:
             reach += max(0, int(last)) * _constant(dim.stride)
         return (reach + 1) * self.item_bits > ADDRESSES
 
-    def orders(self) -> Iterator[tuple[Dimension, ...]]:
-        """Dimensions from the innermost outwards in which no constant stride is too small."""
-        return filter(_exceeds, permutations(self.varied[::-1]))
-
 
 def greatest(size: Size) -> float:
     """Without a sign; infinite where nothing is known."""
@@ -193,7 +189,7 @@ def are_possible(assumed: Sequence[Elements], most: Mapping[Value, int]) -> bool
 
     Sufficient: each stride exceeds what all smaller ones reach. most: further limits of parameters.
     """
-    return _Choice(tuple(assumed), most).exists(())
+    return _Choice(tuple(found for found in assumed if found.varied), most).exists(())
 
 
 @dataclass
@@ -210,15 +206,27 @@ class _Choice:
                 value = dim.extent.value
                 self.least[value] = max(self.least.get(value, 2), dim.first)
 
-    def exists(self, chosen: tuple[tuple[Dimension, ...], ...]) -> bool:
-        """Whether these orders of the first views' dimensions allow some of the other ones'."""
-        if len(chosen) == len(self.assumed):
-            return True
-        for order in self.assumed[len(chosen)].orders():
+    def exists(
+        self, chosen: tuple[tuple[Dimension, ...], ...], order: tuple[Dimension, ...] = (),
+        left: Sequence[Dimension] = (),
+    ) -> bool:  # fmt: skip
+        """Whether these orders of the first views' dimensions allow some of the other ones': of the
+        next view, `order` from the innermost outwards, then what is left."""
+        if not left:
+            chosen, order = ((*chosen, order) if order else chosen), ()
+            if len(chosen) == len(self.assumed):
+                return True
+            left = self.assumed[len(chosen)].varied[::-1]
+        for at, dim in enumerate(left):
             self.tries += 1
             if self.tries > _TRIES:
                 return False
-            if self.has_numbers((*chosen, order)) and self.exists((*chosen, order)):
+            more, rest = (*order, dim), [*left[:at], *left[at + 1 :]]
+            if (
+                _exceeds(more)
+                and self.has_numbers((*chosen, more))
+                and self.exists(chosen, more, rest)
+            ):
                 return True
         return False
 
