@@ -78,10 +78,20 @@ def lost_orders(
 ) -> Iterator[str]:
     """Every two accesses whose order matters and that no token orders."""
     shared = {frozenset(pair) for pair in may_alias}
+    for early, late in _near(accesses, bool(shared)):
+        before, after = accesses[early], accesses[late]
+        why = None if after.before >> early & 1 else _reason(before, after, shared)
+        if why:
+            yield f"{before} and {after} {why}, and no token orders them"
+
+
+def _near(accesses: Sequence[TileAccess], is_any: bool) -> Iterator[tuple[int, int]]:
+    """Every two accesses between whose first and last bytes are common ones, or with a memory
+    order; is_any: others as well."""
     low, high = np.array([access.bounds for access in accesses], np.int64).reshape(-1, 2).T
     strong = np.array([a.needs_order for a in accesses], bool)
     acquires = np.array([a.order in ACQUIRES for a in accesses], bool)
-    always = np.array([bool(shared) or a.order in RELEASES for a in accesses], bool)
+    always = np.array([is_any or a.order in RELEASES for a in accesses], bool)
     for start in range(0, len(accesses), _AT_ONCE):
         end = min(start + _AT_ONCE, len(accesses))
         late, early = np.arange(start, end)[:, None], np.arange(end)
@@ -89,11 +99,7 @@ def lost_orders(
         found &= strong[early] | strong[late]
         found |= acquires[early] | always[late]
         found &= early < late
-        for n, before in np.argwhere(found).tolist():
-            one, other = accesses[before], accesses[start + n]
-            why = None if other.before >> before & 1 else _reason(one, other, shared)
-            if why:
-                yield f"{one} and {other} {why}, and no token orders them"
+        yield from ((before, start + n) for n, before in np.argwhere(found).tolist())
 
 
 def _reason(before: TileAccess, after: TileAccess, shared: set[frozenset[int]]) -> str | None:
