@@ -1,7 +1,9 @@
 """Folders of runs: removed at the end, and by the next run where a process was killed."""
 
+import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -66,3 +68,22 @@ def test_folders_of_others_stay(tmp_path):
     remove_abandoned(tmp_path, "run-*")
 
     assert (tmp_path / "run-1").exists()
+
+
+@pytest.mark.parametrize(
+    ("age_s", "others", "remains"),
+    [(3600, [], False), (0, [], True), (3600, ["of_a_user"], True)],
+    ids=["old", "new", "with a file"],
+)
+def test_a_folder_whose_owner_was_killed_before_it_locked_it_is_removed(
+    tmp_path, age_s, others, remains
+):
+    folder = tmp_path / "run-killed"
+    folder.mkdir()
+    for name in ("new", *others):
+        (folder / name).touch()
+    os.utime(folder / "new", (time.time() - age_s,) * 2)
+
+    remove_abandoned(tmp_path, "run-*")
+
+    assert folder.exists() is remains
