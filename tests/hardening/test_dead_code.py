@@ -134,7 +134,17 @@ def test_every_module_is_reached_from_a_package_a_command_or_a_registry():
 
 def is_root(module: Module) -> bool:
     """Packages, programs, entries of registries and of entry points."""
-    return "." not in module.name or module.name in entries() or is_program(module)
+    named = "." not in module.name or module.name in entries() or module.name in commands()
+    return named or is_program(module)
+
+
+@cache
+def commands() -> set[str]:
+    """The modules that `python -m PACKAGE` starts."""
+    mains = [
+        text for m in members() for f in m.source.glob("__main__.py") for text in [f.read_text()]
+    ]
+    return {name for text in mains for name in re.findall(r"^from (\S+) import main$", text, re.M)}
 
 
 def is_program(module: Module) -> bool:
