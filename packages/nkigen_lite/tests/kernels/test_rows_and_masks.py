@@ -221,3 +221,13 @@ def test_mistakes_say_what_to_do(function, kind, says):
         trace(function, "i32[5, 7]")
     assert says in str(rejected.value)
     assert rejected.value.place.file == __file__
+
+
+def test_add_at_of_an_array_of_numpy_s_own_is_rejected_with_the_cure():
+    def rows_summed(values, places):
+        sums = np.zeros((64, 32), dtype=np.float32)
+        np.add.at(sums, places, values)
+        return sums
+
+    with pytest.raises(DataDependentError, match="an array of NumPy's own cannot hold values"):
+        trace(rows_summed, "f32[128,32]", "i32[128]")

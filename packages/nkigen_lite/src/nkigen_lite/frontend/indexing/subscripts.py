@@ -110,7 +110,10 @@ def _put_computed(x: TracedArray, keys: tuple[Any, ...], given: Any) -> None:
 
 
 def add_at_keys(x: TracedArray, key: Any, given: Any) -> None:
-    """`np.add.at(x, key, given)`."""
+    """`np.add.at(x, key, given)`. Raises DataDependentError where `x` is NumPy's own."""
+    if not isinstance(x, TracedArray):
+        np.add.at(x, *map(np.asarray, (key, given)))
+        return
     keys = tuple(np.asarray(k) if _is_int(k) else array_key(k) for k in _keys(key))
     filled = _filled(x, without_masks(keys, x.shape), arrays=True)
     add_at(x, filled, given, _view)
