@@ -15,13 +15,18 @@ export function advice(selection: Selection, open: (view: string) => void): HTML
     `${files[at[0]!]?.path.split("/").pop()}:${at[1]}`);
   const best = ({ gainNs, nextNs }: Advice) => (nextNs ?? 0) > gainNs ? `${gain(kernel, nextNs!)} after the ones above`
     : gain(kernel, gainNs);
+  const other = ({ gainNs, nextNs }: Advice) =>
+    nextNs === null || nextNs === gainNs ? ""
+    : nextNs > gainNs ? ` Alone it ${gain(kernel, gainNs)}.`
+    : ` After the ones above it ${gain(kernel, nextNs)}${nextNs > 0 ? "" : " more"}.`;
   const item = (a: Advice) => el("li", {}, el("h4", {}, `${a.title}: ${best(a)}`), el("p", {}, a.text),
-    el("p", { class: "soft" }, `Played again: ${a.experiment}.`, a.nextNs === null || a.nextNs === a.gainNs ? ""
-      : ` After the ones above it ${gain(kernel, a.nextNs)}${a.nextNs > 0 ? "" : " more"}.`),
+    el("p", { class: "soft" }, `Played again: ${a.experiment}.`, other(a)),
     a.lines.length ? el("p", { class: "bar" }, ...a.lines.map((at) => line(at!))) : null);
-  const part = (name: Advice["part"], head: string, text: string) =>
-    { const entries = kernel.advice.filter((a) => a.part === name); return entries.length
-    ? [el("h3", {}, head), el("p", {}, text), el("ol", { class: "advice" }, ...entries.map(item))] : []; };
+  const part = (name: Advice["part"], head: string, text: string) => {
+    const entries = kernel.advice.filter((a) => a.part === name);
+    const list = el("ol", { class: "advice" }, ...entries.map(item));
+    return entries.length ? [el("h3", {}, head), el("p", {}, text), list] : [];
+  };
   return el("div", {}, ...part("cause", "Causes of waiting",
     "Each cause was taken away in the model and the kernel was played again. "
       + "Gains are of the model, on a machine without that cost: changes of the kernel reach a part of them."),
