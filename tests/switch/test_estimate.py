@@ -162,6 +162,15 @@ def test_a_kernel_that_uses_values_is_executed(old_kernels):
     assert counts[1] == counts[0] + 4
 
 
+def test_the_number_of_a_row_that_a_tile_names_does_not_matter_for_time(old_kernels):
+    x, number = np.ones((300, 64), np.float32), np.array([[7]], np.int32)
+
+    found = estimate(old_kernels.row_that_an_array_names, x, number)
+
+    spec = ((1, 1), "int32")
+    assert estimate(old_kernels.row_that_an_array_names, x, spec).total_ns == found.total_ns
+
+
 # -- what it rejects ------------------------------------------------------------------------------
 
 

@@ -47,7 +47,7 @@ def check_indirect(
     """Renew the copied numbers of indirect operands and check their range.
 
     `moving` are the positions of indirect operands. Raises AccessError for the first number with
-    which one leaves its dimension, unless the attributes skip such numbers.
+    which one leaves its dimension, unless the attributes skip such numbers or nothing is computed.
     """
     for at in moving:
         view = operands[at]
@@ -55,7 +55,7 @@ def check_indirect(
             continue
         if view.dynamic.copied is not None:
             view.dynamic.copied.renew()
-        if attrs.get("oob_mode") is not OobMode.skip:
+        if view.core.computes and attrs.get("oob_mode") is not OobMode.skip:
             _check_numbers(instruction, view, view.dynamic)
 
 
