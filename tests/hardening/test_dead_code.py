@@ -144,7 +144,8 @@ def commands() -> set[str]:
     mains = [
         text for m in members() for f in m.source.glob("__main__.py") for text in [f.read_text()]
     ]
-    return {name for text in mains for name in re.findall(r"^from (\S+) import main$", text, re.M)}
+    form = r"(?:^from |entry_point\(\"[\w-]+\", \")([\w.]+)(?: import main$|\")"
+    return {name for text in mains for name in re.findall(form, text, re.M)}
 
 
 def is_program(module: Module) -> bool:
