@@ -245,3 +245,12 @@ def test_any_stages_on_the_same_rows(names, rows, batch, width):
 
     exact = stages(*(a.astype(np.float64) for a in arrays))
     assert np.abs(ours - exact).max() <= 2.0**-17 * max(1.0, np.abs(exact).max())
+
+
+def test_a_number_of_each_row_that_is_read_by_columns_ends_a_strip(assert_lowers_right, normal):
+    def correlations(x: Any, y: Any) -> Any:
+        covariance = x @ y
+        spread = np.sqrt(np.abs(np.diag(covariance)))
+        return covariance / np.outer(spread, spread)
+
+    assert_lowers_right(correlations, normal(256, 600), normal(600, 256))

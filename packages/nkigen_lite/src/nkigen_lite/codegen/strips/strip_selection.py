@@ -112,7 +112,7 @@ def _joins(plan: Plan, run: list[Group], group: Group) -> bool:
     if group.is_matmul:
         node = group.nodes[0]
         return node.spec.shape[:-1] == lead and _product_joins(plan, node, made)
-    return _tiles_join(group, lead)
+    return _tiles_join(group, lead, made)
 
 
 def _product_joins(plan: Plan, node: Node, made: set[str]) -> bool:
@@ -128,12 +128,14 @@ def _product_joins(plan: Plan, node: Node, made: set[str]) -> bool:
     return left in made or outside[0].strides[-1] == 1
 
 
-def _tiles_join(group: Group, lead: tuple[int, ...]) -> bool:
+def _tiles_join(group: Group, lead: tuple[int, ...], made: set[str]) -> bool:
+    """Whether what the group makes, and reads of what is `made` before, has all of the rows."""
     domain = _domain(group, lead)
     if isinstance(domain, str):
         return False
     spread = [a.last for a in domain.axes if a.role is not Role.columns]
-    return all(p in domain.of[n.name] for n in group.nodes for p in spread)
+    values = group.names | (made & domain.of.keys())
+    return all(p in domain.of[v] for v in values for p in spread)
 
 
 def _domain(group: Group, lead: tuple[int, ...]) -> IterationDomain | str:
