@@ -778,6 +778,27 @@ def test_an_early_end_passes_the_tokens_on(end, condition):
     assert "store -> store.2  in the same iteration" in kept
 
 
+@pytest.mark.parametrize("has_access", [True, False])
+def test_a_loop_that_ends_with_what_is_loaded_is_executed(has_access):
+    """Without accesses inside, no size is left out."""
+
+    def build(body, p, counts):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        number, _ = body.add("load_ptr_tko", (I32, TOKEN), WEAK, source=counts)
+        is_less = {"comparison": "lt", "signedness": "signed"}
+        condition = body.one("cmpi", tile("i1"), is_less, lhs=number, rhs=zero[0])
+        with body.block([TOKEN]) as region:
+            (token,) = region.arguments
+            done = body.copied(view, zero, zero, token) if has_access else token
+            either(body, condition, lambda: ("yield", []), lambda: ("break", [done]))
+            body.add("continue", (), values=[done])
+        start = [body.one("make_token", TOKEN)]
+        body.add("loop", [TOKEN], {}, (region.block,), inits=start)
+
+    text, _ = explain_bytecode(function(build, POINTER, tile(pointer("i32"))))
+    assert f"checked at {4 if has_access else 6} concrete sizes" in text
+
+
 @pytest.mark.parametrize("data", [loaded_in_a_branch(True), *map(left_early, ENDS)])
 def test_the_compiler_accepts_rewritten_branches(tileiras, data):
     _, new = explain_bytecode(data)

@@ -102,7 +102,7 @@ class Execution:
         if self.footprints_only:
             missing = self._missing(op)
             if missing or _is_fraction(op) or op.name not in _OPERATIONS:
-                return self._unknown(op, min(missing, default="result"))
+                return self.unknown(op, min(missing, default="result"))
         if op.name not in _OPERATIONS:
             raise ExecutionError(f"{op.name} is not supported by the checker")
         try:
@@ -116,7 +116,7 @@ class Execution:
                  if type(self.values[value]) is Unknown}  # fmt: skip
         return found - _DATA.get(op.name, frozenset()) if found else found
 
-    def _unknown(self, op: Any, missing: str) -> list[Any]:
+    def unknown(self, op: Any, missing: str) -> list[Any]:
         """Results that are not calculated. What an access may access is all of its parameters; a
         token is that of any branch, and represents no access where it may be any."""
         if op.name.endswith("_tko"):

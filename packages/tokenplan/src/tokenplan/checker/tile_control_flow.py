@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tokenplan.checker.errors import ExecutionError
 from tokenplan.checker.tile_arithmetic import UNKNOWN, Calculation, Unknown, bits_of
 
 BOUNDS = ("lower", "upper", "step")
@@ -39,7 +38,8 @@ def _loop(run: Any, op: Any) -> list[Any]:
     turns, guessed, run.end = 0, run.guessed, "continue"
     while run.end == "continue":
         if turns > MOST_GUESSES and run.guessed - guessed >= turns:
-            raise ExecutionError("whether the loop ends depends on what is not calculated")
+            run.end = "yield"
+            return run.unknown(op, "end")
         turns += 1
         run.values.update(zip(body.arguments, carried, strict=True))
         carried = run._block(body)
