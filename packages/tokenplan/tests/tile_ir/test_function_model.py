@@ -799,6 +799,25 @@ def test_a_loop_that_ends_with_what_is_loaded_is_executed(has_access):
     assert f"checked at {4 if has_access else 6} concrete sizes" in text
 
 
+@pytest.mark.parametrize("condition", [0, 1])
+def test_a_branch_that_returns_needs_no_order_of_what_follows(condition):
+    """No execution has both."""
+
+    def build(body, p, condition):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+
+        def early():
+            body.store(view, zero, value)
+            return "return", []
+
+        either(body, condition, early)
+        body.load(view, zero)
+
+    text = explained(function(build, POINTER, tile("i1")), [condition])
+    assert "0 orders to keep" in text and "checked at 6 concrete sizes" in text
+
+
 @pytest.mark.parametrize("data", [loaded_in_a_branch(True), *map(left_early, ENDS)])
 def test_the_compiler_accepts_rewritten_branches(tileiras, data):
     _, new = explain_bytecode(data)
