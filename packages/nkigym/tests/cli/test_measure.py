@@ -63,7 +63,8 @@ def test_a_schedule_is_measured_from_the_kernel_that_it_begins_with(tmp_path, ca
 @pytest.mark.parametrize("command", ["best", "measure", "replay", "export"])
 def test_a_kernel_without_a_result_is_reported(command, store, tmp_path, capsys):
     with Store(store) as opened, Store(tmp_path / "new.db") as new:
-        new.add(*opened.problems())
+        (problem,) = opened.problems()
+        new.add(problem)
 
     assert main([command, str(tmp_path / "new.db")]) == 1
     assert "nothing was found for softmax yet" in capsys.readouterr().err

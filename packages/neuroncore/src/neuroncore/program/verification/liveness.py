@@ -96,7 +96,7 @@ def peaks(program: Program, target: Target) -> dict[MemorySpace, Peak]:
         spans = [(life.buffer, life.first or 0, life.last + 1) for life in mine]
         times, sizes = zip((-1, 0), *moments(space, target, spans), strict=True)
         held, start = max(
-            ((sizes[bisect_right(times, life.first) - 1], life) for life in mine),
+            ((sizes[bisect_right(times, life.first or 0) - 1], life) for life in mine),
             key=itemgetter(0),
         )
         found[space] = Peak(space, held, _holders(space, target, mine, start), start.made)
