@@ -81,6 +81,19 @@ def test_a_store_shows_every_kernel_before_and_after(tmp_path, data_of, browser)
     assert browser.problems == []
 
 
+def test_the_page_of_a_store_has_the_line_of_every_instruction(tmp_path, data_of):
+    (tmp_path / "mlp.py").write_text(MLP)
+    run("nkigym", "tune", "mlp.py:mlp", *SPECS, "--budget", "60", "--store", "s.db", cwd=tmp_path)
+    run("nkigym", "show", "s.db", cwd=tmp_path)
+    document, _ = data_of(tmp_path / "page.html")
+    calls = [call for kernel in document["kernels"] for call in kernel["calls"]]
+
+    assert calls
+    for call in calls:
+        file, line = call["at"]
+        assert call["instruction"] in document["files"][file]["lines"][line - 1]
+
+
 def test_orders_are_shown_with_their_witness(tmp_path, data_of, browser):
     run("tokenplan", "explain", STREAM, "--spec", "f32[512,256]", cwd=tmp_path)
     (orders,) = data_of(tmp_path / "page.html")[0]["orders"]
