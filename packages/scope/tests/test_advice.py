@@ -57,13 +57,14 @@ def test_the_largest_gain_of_each_part_comes_first_and_no_gain_exceeds_the_total
     found = advice(page_of, data_of, 128)
     parts = [
         [entry["gainNs"] for entry in found if entry["part"] == part]
-        for part in ("cause", "line", "minor")
+        for part in ("cause", "bound", "line", "minor")
     ]
 
     assert [entry["gainNs"] for entry in found] == [gain for part in parts for gain in part]
     assert all(part == sorted(part, reverse=True) for part in parts)
     assert parts[0][0] > 0
-    assert all(entry["nextNs"] is None for entry in found if entry["part"] == "line")
+    assert all((e["nextNs"] is None) == e["isBound"] for e in found)
+    assert all(e["isBound"] for e in found if e["part"] in ("bound", "line"))
 
 
 def test_advice_on_a_cause_lists_its_lines(page_of, data_of):
@@ -139,18 +140,35 @@ def slow(x, w):
 """What evacuates PSUM runs on one engine alone."""
 
 
-@pytest.mark.parametrize("mode", ["device", "as_written"])
-@pytest.mark.parametrize("text", [BLOCKS, ROWS, GATED], ids=["blocks", "rows", "gated"])
-def test_three_causes_of_a_slow_kernel_are_named_with_their_gains(text, mode, page_of, data_of):
+IN_ORDER = {"Transfers are small": 0.3, "Few queues issue the transfers": 0.4}
+REORDERED = {"Transfers are small": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "least"),
+    [
+        pytest.param(BLOCKS, "as_written", IN_ORDER, id="blocks, as written"),
+        pytest.param(ROWS, "as_written", IN_ORDER, id="rows, as written"),
+        pytest.param(GATED, "as_written", IN_ORDER, id="gated, as written"),
+        pytest.param(BLOCKS, "device", REORDERED, id="blocks, device"),
+        pytest.param(ROWS, "device", REORDERED, id="rows, device"),
+        # The toolchain hides its transfers behind matmuls of float32.
+        pytest.param(GATED, "device", {"Matmuls have float32 operands": 0.1}, id="gated, device"),
+    ],
+)
+def test_three_causes_of_a_slow_kernel_are_named_with_their_gains(
+    text, mode, least, page_of, data_of
+):
     x, w = np.ones((128, 128), np.float32), np.ones((128, 128), np.float32)
     document, _ = data_of(page_of(text, "slow", x, w, mode=mode))
     shown = document["kernels"][0]
-    gains = {entry["title"]: entry["gainNs"] for entry in shown["advice"]}
+    gains = {e["title"]: max(e["gainNs"], e["nextNs"] or 0) for e in shown["advice"]}
+    found = {title: gains.get(title, 0) / shown["totalNs"] for title in least}
 
     assert shown["mode"] == mode
-    assert gains["Transfers are small"] > 0.1 * shown["totalNs"] or mode == "device"
+    assert all(found[title] >= share for title, share in least.items()), found
     assert ("Few queues issue the transfers" in gains) == (mode == "as_written")
-    assert "One engine evacuates PSUM" in gains
+    assert {"Transfers are small", "One engine evacuates PSUM"} <= gains.keys()
 
 
 FRAME = """
@@ -184,6 +202,17 @@ for j in range(8):
         nisa.nc_matmul(dst=s, stationary=a, moving=b, accumulate=k > 0)  # here
     nisa.tensor_copy(dst=r, src=s)
     nisa.dma_copy(dst=out[:, nl.ds(j * 512, 512)], src=r)
+""",
+    "One engine evacuates PSUM": """
+a, b, r = tile(128), tile(512), tile(4096)
+nisa.dma_copy(dst=a, src=w)
+nisa.dma_copy(dst=b, src=x[:, 0:512])
+for _ in range(4):
+    for j in range(8):
+        s = tile(512, dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=s, stationary=a, moving=b)
+        nisa.tensor_copy(dst=r[:, nl.ds(j * 512, 512)], src=s, engine=nisa.vector_engine)  # here
+nisa.dma_copy(dst=out, src=r)
 """,
     "Tiles of a loop have one place each": """
 t = tile(512)
@@ -234,6 +263,12 @@ nisa.dma_copy(dst=out[:, 0:128], src=t)
 """,
 }
 """Title → a kernel whose first cause it is, at the marked line."""
+BOUNDS = {
+    "Tables of activation functions are loaded again", "Transfers are made of short runs",
+    "Instructions use few partitions", "Instructions work on few elements",
+    "Transposes take time",
+}  # fmt: skip
+"""Causes whose cure is not played."""
 
 
 @pytest.mark.parametrize("title", CAUSES)
@@ -242,10 +277,11 @@ def test_the_cause_of_a_slow_kernel_comes_first_with_its_line(title, page_of, da
     x, w = (np.ones((128, n), ml_dtypes.bfloat16) for n in (4096, 128))
     page = page_of(text, "slow", x, w, mode="device")
     kernel = data_of(page)[0]["kernels"][0]
-    first = kernel["advice"][0]
+    part = "bound" if title in BOUNDS else "cause"
+    first = next(entry for entry in kernel["advice"] if entry["part"] == part)
     (line,) = [n for n, source in enumerate(text.splitlines(), 1) if source.endswith("# here")]
 
-    assert (first["title"], first["part"]) == (title, "cause")
+    assert (first["title"], first["isBound"]) == (title, title in BOUNDS)
     assert first["gainNs"] > 0.1 * kernel["totalNs"]
     assert [0, line] in first["lines"]
     assert f"{title} (line" in kernel["summary"]
@@ -339,6 +375,40 @@ def test_a_load_before_its_loop_gains_what_the_kernel_with_it_there_gains(mode, 
     followed = shown(data_of, page_of(BEFORE_LOOP, "loaded", x, mode=mode))[0]
 
     assert gains["The same data is loaded again"] == pytest.approx(total - followed)
+
+
+EVACUATED = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def evacuated(x, w, engines: int):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    a = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.sbuf)
+    b = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
+    r = nl.ndarray((128, 4096), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=a, src=w)
+    nisa.dma_copy(dst=b, src=x[:, 0:512])
+    for _ in range(4):
+        for j in range(8):
+            s = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+            nisa.nc_matmul(dst=s, stationary=a, moving=b)
+            engine = nisa.scalar_engine if j % engines else nisa.vector_engine
+            nisa.tensor_copy(dst=r[:, nl.ds(j * 512, 512)], src=s, engine=engine)
+    nisa.dma_copy(dst=out, src=r)
+    return out
+"""
+
+
+@pytest.mark.parametrize("mode", ["device", "as_written"])
+def test_two_engines_that_evacuate_gain_what_the_kernel_with_both_gains(mode, page_of, data_of):
+    arrays = [np.ones((128, columns), ml_dtypes.bfloat16) for columns in (4096, 128)]
+    (total, gains, _), (followed, _, _) = (
+        shown(data_of, page_of(EVACUATED, "evacuated", *arrays, engines, mode=mode))
+        for engines in (1, 2)
+    )
+
+    assert gains["One engine evacuates PSUM"] == pytest.approx(total - followed)
+    assert total - followed > 0.3 * total
 
 
 def test_shares_of_lines_are_those_of_the_source_view(page_of, data_of):

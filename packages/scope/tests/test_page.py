@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from members import ROOT
 
 import nki_runtime
 from neuroncore.errors import KernelError
+from nki_scope import page
 
 COPY = """
 import nki, nki.isa as nisa, nki.language as nl
@@ -128,6 +130,99 @@ def test_nki_run_writes_the_page_with_findings(tmp_path, data_of):
     assert done.returncode == 0, done.stderr
     assert f"--report wrote {file} (1 kernel, " in done.stderr
     assert data_of(file)[0]["kernels"][0]["name"] == "copy"
+
+
+LONG = """
+import sys, numpy as np, nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def long(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    at = 0
+    for i in range(900):
+        width = 4 + i * i % 13
+        tile = nl.ndarray((16, 16), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile[:, 0:width], src=x[:, at : at + width])
+        nisa.dma_copy(dst=out[:, at : at + width], src=tile[:, 0:width])
+        at += width
+    return out
+
+long(np.ones((16, 14400), np.float32))
+"""
+
+
+@pytest.mark.parametrize(("words", "is_whole"), [((), False), (("--advice", "all"), True)])
+def test_nki_run_plays_as_much_advice_and_keeps_as_many_results_as_it_is_told(
+    words, is_whole, tmp_path, data_of
+):
+    script, file = tmp_path / "script.py", tmp_path / "page.html"
+    script.write_text(LONG)
+    options = ("--report", str(file), "--results", "10", *words)
+    subprocess.run((sys.executable, "-m", "nki_runtime", *options, str(script)), check=True)
+    kernel = data_of(file)[0]["kernels"][0]
+
+    assert ("--advice all" not in kernel["summary"]) == is_whole
+    assert len(kernel["tensors"]["results"]) == 10
+    assert sum(kernel["tensors"]["left"].values()) == 1 + 2 * 900 - 10
+
+
+TWO_CORES = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def halves(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    half = x.shape[1] // 2
+    tile = nl.ndarray((128, half), dtype=x.dtype, buffer=nl.sbuf)
+    at = nl.ds(nl.program_id(0) * half, half)
+    nisa.dma_copy(dst=tile, src=x[:, at])
+    nisa.dma_copy(dst=out[:, at], src=tile)
+    return out
+"""
+
+
+def test_each_core_of_a_launch_has_its_own_entry(tmp_path, data_of):
+    path = tmp_path / "kernels.py"
+    path.write_text(TWO_CORES)
+    with nki_runtime.use(nki="0.7", target="trn2"):
+        kernel = runpy.run_path(str(path))["halves"]
+        file = page(kernel[2], np.ones((128, 64), np.float32), file=tmp_path / "page.html")
+
+    kernels = data_of(file)[0]["kernels"]
+    entries = [(kernel["name"], kernel["mode"]) for kernel in kernels]
+    assert sorted(entries) == [
+        (f"halves, core {core}", mode) for core in (0, 1) for mode in ("as_written", "device")
+    ]
+
+
+@pytest.mark.parametrize("mode", ["device", "as_written"])
+@pytest.mark.parametrize(
+    ("example", "kernel", "shapes"),
+    [
+        ("examples/beta2/attention.py", "attention_kernel",
+         ((1, 64, 512), (1, 64, 512), (1, 512, 64))),
+        ("examples/beta2/softmax.py", "softmax_kernel", ((256, 512),)),
+    ],
+)  # fmt: skip
+def test_the_head_counts_the_micro_ops_that_are_drawn(
+    example, kernel, shapes, mode, page_of, data_of
+):
+    arrays = [np.ones(shape, ml_dtypes.bfloat16) for shape in shapes]
+    scale = (0.125,) if len(shapes) > 1 else ()
+    file = page_of(Path(example), kernel, *arrays, *scale, mode=mode)
+
+    for shown in data_of(file)[0]["kernels"]:
+        assert shown["numOps"] == shown["bars"]["lane"]["length"]
+        assert f"; {shown['numOps']} micro-ops," in shown["summary"]
+        assert " 0.00 µs" not in shown["summary"].partition("critical path")[2]
+
+
+def test_a_read_of_unwritten_memory_does_not_keep_other_targets_from_being_played(page_of, data_of):
+    text = COPY.replace('    nisa.dma_copy(dst=tile, src=x, name="<b>&load</b>")\n', "")
+    kernel = data_of(page_of(text, "copy", np.ones((128, 64), np.float32)))[0]["kernels"][0]
+
+    assert text != COPY
+    assert all(isinstance(each, list) for each in kernel["replay"]["candidates"].values())
 
 
 def test_a_script_that_runs_no_kernel_is_told_how_to_name_one(tmp_path):

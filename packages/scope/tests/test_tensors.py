@@ -244,13 +244,15 @@ def seconds(run: Callable[[], Any]) -> float:
 
 
 def test_results_that_are_not_kept_are_named(page_of, data_of, monkeypatch, browser, tmp_path):
-    monkeypatch.setattr("nki_scope.sections.tensors.MOST", 2)
-    tensors, _ = results(page_of, data_of, np.ones((16, 8), np.float32))
+    array = np.ones((16, 8), np.float32)
+    everything, _ = results(page_of, data_of, array)
+    tensors, _ = results(page_of, data_of, array, results=2)
     browser.open(tmp_path / "scale.html")
     browser.run(
         "[...document.querySelectorAll('[role=tab]')].find(t => t.innerText == 'Tensors').click()"
     )
 
+    assert everything["left"] == {}
     assert tensors["left"] == {"doubled": 1, "out": 1}
     text = browser.run("document.querySelector('[data-view=Tensors]').innerText")
-    assert "Not kept: doubled (1), out (1). nki-run --dump DIR" in text
+    assert "Not kept: doubled (1), out (1). nki-run --results N" in text

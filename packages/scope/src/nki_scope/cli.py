@@ -51,7 +51,10 @@ KERNEL = {
     "micro_ops": "numOps",
 }  # fmt: skip
 """Name in JSON → name in a page, as in the tables below."""
-ADVICE = {"title": "title", "text": "text", "experiment": "experiment", "gain_ns": "gainNs"}
+ADVICE = {
+    "title": "title", "text": "text", "experiment": "experiment", "is_bound": "isBound",
+    "gain_ns": "gainNs",
+}  # fmt: skip
 FINDING = {name: name for name in ("label", "severity", "message", "cure", "count")}
 
 

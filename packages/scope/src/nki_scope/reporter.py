@@ -13,6 +13,7 @@ import numpy as np
 import nki_runtime
 from neuroncore.checks import Memory, Report
 from neuroncore.commands.files import write_text
+from neuroncore.commands.reporting import ADVICE
 from neuroncore.errors import LaunchError
 from neuroncore.findings import Finding
 from neuroncore.machine.garbage_collection import no_collection
@@ -26,6 +27,7 @@ from nki_scope.document import Columns, Sources, html_page
 from nki_scope.sections import (
     MOST_CALLS,
     MOST_PLAYED,
+    MOST_RESULTS,
     Budget,
     ReplaySections,
     Snapshots,
@@ -51,6 +53,8 @@ class RunRecorder(LaunchRecorder):
         super().__init__()
         self.reference: Callable[..., Any] | None = None
         """What the results of kernels are compared with, a function of the same arguments."""
+        self.most_results = MOST_RESULTS
+        """How many results of a launch are kept."""
         self.results: dict[int, Snapshots] = {}
         """By id of the program."""
         self._memory = Memory(Report(), spreads=True)
@@ -59,7 +63,7 @@ class RunRecorder(LaunchRecorder):
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         super().launched(args, kwargs)
-        self._running.results = Snapshots()
+        self._running.results = Snapshots(self.most_results)
         for view in _views([*args, *kwargs.values()]):
             self._running.results.input(view)
         if self.reference is not None:
@@ -118,11 +122,9 @@ class Reporter:
     """A page about one run of `command`."""
 
     def __init__(
-        self, command: str, file: Path, mode: str = "device", micro_ops: float = MOST_PLAYED
+        self, command: str, file: Path, mode: str = "device", advice: str = ADVICE[0]
     ) -> None:
-        self.command, self.file = command, file
-        self._micro_ops = micro_ops
-        """How many of them the page plays again for advice and changes."""
+        self.command, self.file, self.advice = command, file, advice
         self.watcher = RunRecorder()
         self.watcher.mode = mode
         self._timelines: list[Timeline] = []
@@ -163,7 +165,7 @@ class Reporter:
     def _page(self, timelines: Sequence[Timeline]) -> str:
         found = {id(timeline): timeline for timeline in timelines}
         counts = {key: sum(id(t) == key for t in timelines) for key in found}
-        share = self._micro_ops / (sum(1 + (t.mode != AS_WRITTEN) for t in found.values()) or 1)
+        share = self._micro_ops() / (sum(1 + (t.mode != AS_WRITTEN) for t in found.values()) or 1)
         document = {
             "command": self.command,
             "model": rules(),
@@ -181,6 +183,10 @@ class Reporter:
         }
         document["files"] = self._sources.section()
         return html_page(document, self._columns.packed(document))
+
+    def _micro_ops(self) -> float:
+        """How many of them the page plays again for advice and changes."""
+        return MOST_PLAYED if self.advice == ADVICE[0] else inf
 
     def _kernels(self, timeline: Timeline, micro_ops: float) -> Iterator[dict[str, Any]]:
         """The kernel as its toolchain makes it, and as written, which the page can play again."""
@@ -238,7 +244,7 @@ class Reporter:
 def page(
     kernel: Any, *arrays: Any, file: str | Path = "kernel.html",
     reference: Callable[..., Any] | None = None, mode: str = "device", advice: str = "quick",
-    **kwargs: Any,
+    results: int = MOST_RESULTS, **kwargs: Any,
 ) -> Path:  # fmt: skip
     """Run `kernel` on these arrays and write a page about it; the file.
 
@@ -246,13 +252,14 @@ def page(
     until there, and the error is raised. It is shown as its toolchain makes it and as written, with
     `mode` "as_written" as written alone. With a `reference`, a function of the same arguments, the
     page shows how far each result is from its own. `advice` "all" plays every variant of a large
-    kernel, for as long as that takes; "quick" names how many were not played. Raises OSError where
-    the file cannot be written.
+    kernel, for as long as that takes; "quick" names how many were not played. The page has the
+    values of the first `results` inputs and results of instructions. Raises OSError where the file
+    cannot be written.
     """
-    most = {"quick": MOST_PLAYED, "all": inf}
-    if advice not in most:
-        raise LaunchError(f"advice: {advice!r} is not a choice", expected=" or ".join(most))
-    reporter = Reporter("nki_scope.page", Path(file), mode, most[advice])
+    if advice not in ADVICE:
+        raise LaunchError(f"advice: {advice!r} is not a choice", expected=" or ".join(ADVICE))
+    reporter = Reporter("nki_scope.page", Path(file), mode, advice)
+    reporter.watcher.most_results = results
     reporter.watcher.reference = reference
     try:
         with watched_by(reporter.watcher):

@@ -3,8 +3,8 @@ import type { Advice, Kernel } from "./data.ts";
 import { el, percent, time } from "./dom.ts";
 import { type Selection, firstOfLine } from "./model.ts";
 
-const gain = (kernel: Kernel, ns: number): string => ns > 0 ? `saves ${time(ns)} (${percent(ns / kernel.totalNs)})`
-  : "saves nothing";
+const gain = (kernel: Kernel, ns: number, saves = "saves"): string =>
+  ns > 0 ? `${saves} ${time(ns)} (${percent(ns / kernel.totalNs)})` : "saves nothing";
 
 export function advice(selection: Selection, open: (view: string) => void): HTMLElement {
   const kernel = selection.now, files = selection.document.files;
@@ -13,8 +13,8 @@ export function advice(selection: Selection, open: (view: string) => void): HTML
   const line = (at: readonly number[]) =>
     el("button", { onclick: () => { selection.pickLine(at.join(":"), firstOfLine(kernel, at)); open("Source"); } },
     `${files[at[0]!]?.path.split("/").pop()}:${at[1]}`);
-  const best = ({ gainNs, nextNs }: Advice) => (nextNs ?? 0) > gainNs ? `${gain(kernel, nextNs!)} after the ones above`
-    : gain(kernel, gainNs);
+  const best = ({ gainNs, nextNs, isBound }: Advice) => (nextNs ?? 0) > gainNs
+    ? `${gain(kernel, nextNs!)} after the ones above` : gain(kernel, gainNs, isBound ? "at most" : "saves");
   const other = ({ gainNs, nextNs }: Advice) =>
     nextNs === null || nextNs === gainNs ? ""
     : nextNs > gainNs ? ` Alone it ${gain(kernel, gainNs)}.`
@@ -28,9 +28,12 @@ export function advice(selection: Selection, open: (view: string) => void): HTML
     return entries.length ? [el("h3", {}, head), el("p", {}, text), list] : [];
   };
   return el("div", {}, ...part("cause", "Causes of waiting",
-    "Each cause was taken away in the model and the kernel was played again. "
-      + "Gains are of the model, on a machine without that cost: changes of the kernel reach a part of them."),
-    ...part("line", "Lines of the critical path", "Each line was left out and the kernel was played again."),
+    "The kernel was changed as each entry says, and the model played it again."),
+    ...part("bound", "Bounds",
+      "No change of the kernel was played for these. The kernel was played on a machine without the cost: "
+        + "no change can save more, and most save less."),
+    ...part("line", "Lines of the critical path",
+      "The kernel was played without each line: no change of it can save more."),
     ...part("minor", "Seen, with hardly a gain",
       "Each of these gains less than 1 % alone and after the causes above: it waits behind something larger. "
         + "They matter once that is gone."));

@@ -53,7 +53,8 @@ export interface Result {
 }
 export interface Tensors<T> { left: Record<string, number>; levels: number; pictures: T; results: Result[] }
 export interface Advice {
-  part: "cause" | "line" | "minor";
+  part: "cause" | "bound" | "line" | "minor";
+  isBound: boolean;
   title: string;
   text: string;
   experiment: string;

@@ -13,6 +13,8 @@ from neuroncore.errors import LaunchError
 
 GROUP = "nki_runtime.reporters"
 """Entry points of classes that are called with a command and a file, and are reporters."""
+ADVICE = ("quick", "all")
+"""How much of the advice on large kernels is played: as far as it takes seconds, or all of it."""
 
 
 class Reporter(Protocol):
@@ -20,6 +22,8 @@ class Reporter(Protocol):
 
     command: str
     file: Path
+    advice: str
+    """One of ADVICE."""
 
     @property
     def watcher(self) -> Any:
@@ -38,19 +42,31 @@ class Reporter(Protocol):
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
-    """`--report FILE.html`."""
+    """`--report FILE.html` and `--advice`."""
     parser.add_argument(
         "--report",
         metavar="FILE.html",
         type=Path,
         help="write one page about the run, for any browser (needs nki-scope)",
     )
+    parser.add_argument(
+        "--advice", choices=ADVICE, default=ADVICE[0],
+        help="with --report: of a large kernel, play the advice that takes seconds (default), or "
+        "all of it",
+    )  # fmt: skip
 
 
-def make_reporter(command: str, file: Path) -> Reporter:
-    """The reporter of a command line. Raises LaunchError where it or its file is missing."""
+def make_reporter(command: str, given: argparse.Namespace) -> Reporter | None:
+    """The reporter that a command line names, if it does.
+
+    Raises LaunchError where it or its file is missing.
+    """
+    file: Path | None = given.report
+    if file is None:
+        return None
     check_writable(file, "--report")
     if (reporter := installed_reporter(command, file)) is not None:
+        reporter.advice = given.advice
         return reporter
     raise LaunchError(
         f"--report {file}: no reporter is installed", expected="nki-scope",
@@ -73,15 +89,14 @@ def finish_report(reporter: Reporter) -> None:
 
 
 def write_report(
-    command: str, file: Path | None, results: Callable[..., Mapping[str, Any]], *of: Any
+    command: str, given: argparse.Namespace, results: Callable[..., Mapping[str, Any]], *of: Any
 ) -> None:
     """Write the page that `--report` names, if it does, of the results by kind of `results(*of)`.
 
     Raises LaunchError where the reporter is missing, OutputError for a file that cannot be written.
     """
-    if file is None:
+    if (reporter := make_reporter(command, given)) is None:
         return
-    reporter = make_reporter(command, file)
     for kind, value in results(*of).items():
         reporter.add(kind, value)
     finish_report(reporter)

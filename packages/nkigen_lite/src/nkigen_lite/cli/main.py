@@ -164,7 +164,7 @@ class _Job:
         if kernel.constants and self.constants:
             write_constants(self.constants, kernel)
         report = self.found(kernel, text) if given.run else []
-        write_report("nkigen", given.report, _results, kernel)
+        write_report("nkigen", given, _results, kernel)
         _SAYS[given.output_format](self, kernel, text, report)
         return int(not all(found.agrees for found in report))
 

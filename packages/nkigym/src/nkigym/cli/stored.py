@@ -46,7 +46,7 @@ def show(given: argparse.Namespace) -> int:
     """Every kernel, its fastest schedule, the searches that were made."""
     with Store(given.store, create=False) as store:
         shown = [_shown(store, problem) for problem in store.problems()]
-        write_report("nkigym", given.report, _results, store)
+        write_report("nkigym", given, _results, store)
     if given.output_format == "json":
         print(json.dumps(shown))
         return 0

@@ -156,7 +156,7 @@ def run(given: argparse.Namespace) -> int:
     if given.output is not None:
         write_kernel(given.output, headed(tuned, given.kernel))
         tuned = replace(tuned, source="")
-    write_report("nkigym", given.report, _results, given, tuned)
+    write_report("nkigym", given, _results, given, tuned)
     print(FORMATS[given.output_format](tuned))
     if tuned.report.stopped == "interrupted":
         sys.stderr.write("nkigym: interrupted; this is the best so far\n")

@@ -126,7 +126,9 @@ class _Watching:
         self.checker = checker
         self.tracer = None if given.trace is None else Tracer(given.trace)
         self.dumper = None if given.dump is None else Dumper(given.dump)
-        self.reporter = None if given.report is None else make_reporter("nki-run", given.report)
+        self.reporter = make_reporter("nki-run", given)
+        if self.reporter is not None and given.results is not None:
+            self.reporter.watcher.most_results = given.results
         self.reference = given.reference
         measured = None if given.profile is None else read_profile(given.profile)
         self.profiler = None if measured is None else Profiler(measured, given.constants)

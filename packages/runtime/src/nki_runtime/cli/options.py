@@ -13,6 +13,7 @@ from neuroncore.commands.parser import (
     add_output_file,
     add_output_format,
     add_target,
+    at_least,
 )
 from neuroncore.commands.parser import make_parser as parser_of
 from neuroncore.commands.reporting import add_report
@@ -69,6 +70,11 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--reference", metavar="FILE.py:FUNCTION",
         help="with --report: a function of the same arguments; the page has the ulps from it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--results", metavar="N", type=at_least(0), default=None,
+        help="with --report: the page has the values of the first N inputs and results of "
+        "each launch (default 2000)",
     )  # fmt: skip
     add_confinement(parser)
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

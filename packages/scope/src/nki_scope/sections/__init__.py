@@ -9,12 +9,13 @@ from nki_scope.sections.memory import memory_section
 from nki_scope.sections.migration import migration_section
 from nki_scope.sections.own_constants import constants_of
 from nki_scope.sections.replay import MOST_CALLS, ReplaySections
-from nki_scope.sections.tensors import Snapshots
+from nki_scope.sections.tensors import MOST_RESULTS, Snapshots
 from nki_scope.sections.what_if import what_if_section
 
 __all__ = [
     "MOST_CALLS",
     "MOST_PLAYED",
+    "MOST_RESULTS",
     "Budget",
     "ReplaySections",
     "Snapshots",

@@ -7,7 +7,7 @@ Each entry was measured: the program, or the constants of the model, were change
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -31,8 +31,14 @@ LEAST_GAIN = 0.01
 """Share of the total below which a line is left out, and a cause comes last."""
 COPYING = None, spread, loaded_once, with_wide_transfers, rotated
 """Changes that copy statements, in the order in which they are applied."""
-PARTS = ("cause", "line", "minor")
-"""Causes that gain something, alone or after others; single lines; the other causes."""
+HEADS = {
+    False: "advice: what the model saves with each change",
+    True: "bounds: the most that a change can save, no change was played",
+}
+"""Of the text, by isBound."""
+PARTS = ("cause", "bound", "line", "minor")
+"""Causes whose cure gains something, alone or after others; causes without a cure that was
+played; single lines; the other causes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +80,11 @@ def advice_section(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The advice on a kernel as a document, as far as the budget allows.
 
-    Causes come first, then single lines, the largest gain of each first, then causes that gain
-    less than LEAST_GAIN. What toolchains do and gains nothing is left out.
+    Causes come first, then bounds, then single lines, the largest gain of each first, then causes
+    that gain less than LEAST_GAIN. What toolchains do and gains nothing is left out.
 
-    `gainNs` is the gain alone, `nextNs` the gain where the ones before have been followed.
+    `isBound`: no cure was played, and `gainNs` is the most that one can gain. Otherwise it is the
+    gain alone, `nextNs` the gain where the cures before have been followed.
     """
     total, least = timeline.total_ns, LEAST_GAIN * timeline.total_ns
     if not timeline.num_ops or not budget.takes(timeline):
@@ -92,22 +99,37 @@ def advice_section(
         played = (pair for pair in best.values() if pair[0] != -inf)
         return sorted(played, key=lambda pair: -pair[0])
 
-    section, before, reached = [], _Experiment(), total
-    for gain, cause in measured(causes):
-        both = before.and_without(cause)
-        alone = before == _Experiment()
-        step = gain if alone else reached - both.total_ns(timeline, budget)
-        step = max(step, 0.0)
-        if step:
-            before, reached = both, reached - step
-        part = PARTS[0 if max(gain, step) >= least else 2]
-        if max(gain, step) > 0 or not cause.automatic:
-            section.append(_document(cause, part, gain, step, sources))
+    section = [
+        _document(cause, _part(cause, max(gain, step or gain) >= least), gain, step, sources)
+        for gain, step, cause in _in_turn(measured(causes), timeline, budget)
+        if max(gain, step or gain) > 0 or not (cause.automatic or cause.is_bound)
+    ]
     section += [
-        _document(line, PARTS[1], gain, None, sources)
+        _document(line, PARTS[2], gain, None, sources)
         for gain, line in measured(lines) if gain >= least
     ]  # fmt: skip
     return sorted(section, key=lambda entry: PARTS.index(entry["part"]))
+
+
+def _in_turn(
+    found: Iterable[tuple[float, Cause]], timeline: Timeline, budget: Budget
+) -> Iterator[tuple[float, float | None, Cause]]:
+    """Each gain, and the gain where the cures before have been followed; None of bounds."""
+    before, reached = _Experiment(), timeline.total_ns
+    for gain, cause in found:
+        if cause.is_bound:
+            yield gain, None, cause
+            continue
+        both = before.and_without(cause)
+        alone = before == _Experiment()
+        step = max(gain if alone else reached - both.total_ns(timeline, budget), 0.0)
+        if step:
+            before, reached = both, reached - step
+        yield gain, step, cause
+
+
+def _part(cause: Cause, gains: bool) -> str:
+    return PARTS[1 if cause.is_bound else 0] if gains else PARTS[3]
 
 
 def _without(cause: Cause) -> _Experiment:
@@ -128,19 +150,21 @@ def _document(
     places = {str(call.origin): sources.at(call.origin) for call in cause.calls if call.origin}
     return {
         "part": part, "title": cause.title, "text": cause.text, "experiment": cause.experiment,
-        "gainNs": gain, "nextNs": step, "lines": list(places.values()),
+        "isBound": cause.is_bound, "gainNs": gain, "nextNs": step, "lines": list(places.values()),
     }  # fmt: skip
 
 
 def advice_text(section: Sequence[Mapping[str, Any]], total_ns: float, budget: Budget) -> str:
     """The entries that gain something alone, as text, and how many variants were not played."""
-    lines = [
-        f"{entry['gainNs'] / 1e3:8.2f} µs {entry['gainNs'] / total_ns:6.1%}  {entry['title']}"
-        f"{_lines_text(entry['lines'])}: {entry['text']}"
-        for entry in section
-        if entry["gainNs"] >= LEAST_GAIN * total_ns
-    ]
-    text = ["", "advice: what the model saves without", *lines] if lines else []
+    text = []
+    for is_bound, head in HEADS.items():
+        lines = [
+            f"{entry['gainNs'] / 1e3:8.2f} µs {entry['gainNs'] / total_ns:6.1%}  {entry['title']}"
+            f"{_lines_text(entry['lines'])}: {entry['text']}"
+            for entry in section
+            if entry["isBound"] == is_bound and entry["gainNs"] >= LEAST_GAIN * total_ns
+        ]
+        text += ["", head, *lines] if lines else []
     if budget.left_out:
         text += ["", f"{budget.left_out} variants: {NOT_PLAYED}"]
     return "\n".join(text)

@@ -10,7 +10,7 @@ from neuroncore.timeline import Timeline
 
 MOST_PLAYED = 60_000
 """Compiled calls and played micro-ops of all estimates of a page: about 3 seconds of CPU."""
-NOT_PLAYED = "not played, the page would take too long: nki_scope.page(…, advice='all') plays it"
+NOT_PLAYED = "not played, the page would take too long: --advice all, or page(…, advice='all')"
 
 
 class Budget:

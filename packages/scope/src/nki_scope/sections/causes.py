@@ -142,7 +142,10 @@ def _costs(timeline: Timeline) -> Iterator[Cause]:
             text = cost.text.format(count=len(found), average=average)
             places = _calls(timeline, found)
             for change in cost.changes:
-                yield Cause(cost.title, text, cost.experiment, places, cost.zeros, change)
+                yield Cause(
+                    cost.title, text, cost.experiment, places, cost.zeros, change,
+                    is_bound=change is None,
+                )  # fmt: skip
 
 
 def _one_queue(timeline: Timeline) -> Iterator[Cause]:
@@ -173,8 +176,8 @@ def _evacuation(timeline: Timeline) -> Iterator[Cause]:
     if movable:
         yield Cause(
             "One engine evacuates PSUM",
-            f"{text} Give every other one to {other.name} with engine=.",
-            f"every other movable one is on {other.name}",
+            f"{text} Give every other one to {other.name} with engine=, with its own tiles.",
+            f"every other movable one is on {other.name}, with tiles of its own",
             movable, change=alternated(movable, partial(on_engine, other)),
         )  # fmt: skip
     else:
@@ -182,8 +185,8 @@ def _evacuation(timeline: Timeline) -> Iterator[Cause]:
             "One engine evacuates PSUM",
             f"{text} {other.name} does not execute them: let it copy every other tile to SBUF "
             "first (tensor_copy with engine=), or do more in each of them.",
-            f"every other one takes no time on {lane}",
-            reading, change=alternated(reading, left_out),
+            f"every other one takes no time on {lane} and has tiles of its own",
+            reading, change=alternated(reading, left_out), is_bound=True,
         )  # fmt: skip
 
 
@@ -207,6 +210,7 @@ def _transposes(timeline: Timeline) -> Iterator[Cause]:
             "Load the operand transposed (dma_transpose, or a layout that needs none), or swap the "
             "operands of the matmul so that its result is transposed already.",
             "the transposes are left out", found, change=each(set(map(id, found)), left_out),
+            is_bound=True,
         )  # fmt: skip
 
 
@@ -289,7 +293,7 @@ def _few_partitions(timeline: Timeline) -> Iterator[Cause]:
             "each takes as long as on all of them. Lay tiles out with more rows in the partition "
             "dimension and fewer elements in the free ones.",
             "they work on as many elements on all partitions", few,
-            change=each(set(map(id, few)), on_all_partitions),
+            change=each(set(map(id, few)), on_all_partitions), is_bound=True,
         )  # fmt: skip
 
 
@@ -326,7 +330,7 @@ def lines_of(timeline: Timeline) -> Iterator[Cause]:
                 f"Much of the critical path is {found[0].instruction}",
                 f"{share:.0%} of the critical path is line {where.rpartition(':')[2]}.",
                 "its instructions are left out: no change of the line gains more",
-                found, change=each(set(map(id, found)), left_out),
+                found, change=each(set(map(id, found)), left_out), is_bound=True,
             )  # fmt: skip
 
 

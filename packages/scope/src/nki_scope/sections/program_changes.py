@@ -44,6 +44,8 @@ class Cause:
     change: ChangeOfProgram | None = None
     automatic: bool = False
     """Whether a toolchain may do it: it is not worth naming where it gains nothing."""
+    is_bound: bool = False
+    """Whether no cure of a program is played: the gain of the experiment is the most possible."""
 
 
 def place_of(call: Call) -> Hashable:
@@ -111,7 +113,8 @@ def spread(program: Program) -> Program:
 
 
 def alternated(chosen: Sequence[Call], change: ChangeOfStatement) -> ChangeOfProgram:
-    """Every other call of `chosen` is changed; a loop around some has two iterations in one."""
+    """Every other call of `chosen` is changed; a loop around some has two iterations in one, each
+    with tiles of its own."""
     ids = set(map(id, chosen))
     return _of_body(lambda body: _alternated(body, ids, change))
 
@@ -127,7 +130,10 @@ def _alternated(
     for statement in body:
         if isinstance(statement, Loop):
             if any(id(inner) in chosen for inner in statement.body):
-                yield from _doubled(statement, changed)
+                own = _second_tiles(statement.body)
+                yield from _doubled(
+                    statement, lambda s, own=own: [n for c in changed(s) for n in _renamed(own, c)]
+                )
             else:
                 yield replace(statement, body=tuple(_alternated(statement.body, chosen, change)))
         elif id(statement) in chosen and next(turns):
@@ -204,11 +210,16 @@ def _rotated(body: Body) -> Iterator[Statement]:
     for statement in body:
         if isinstance(statement, Loop):
             inner = replace(statement, body=tuple(_rotated(statement.body)))
-            tiles = [s.buffer.name for s in _tiles(inner.body)]
-            names = {name: f"{name}.{len(tiles) + 1}" for name in tiles}
+            names = _second_tiles(inner.body)
             yield from _doubled(inner, partial(_renamed, names)) if names else (inner,)
         else:
             yield statement
+
+
+def _second_tiles(body: Body) -> dict[str, str]:
+    """The tiles of a body, and a name for a second one of each."""
+    tiles = [s.buffer.name for s in _tiles(body)]
+    return {name: f"{name}.{len(tiles) + 1}" for name in tiles}
 
 
 def _renamed(names: Mapping[str, str], statement: Statement) -> Sequence[Statement]:

@@ -18,8 +18,8 @@ from neuroncore.source_location import Place
 from nki_dtypes import DType, finfo
 from nki_scope.document import Columns
 
-MOST = 2000
-"""Results of a launch that are kept: the first ones."""
+MOST_RESULTS = 2000
+"""Results of a launch that are kept where nothing else is requested: the first ones."""
 SIDE, BINS, LARGE = 32, 24, 1e30
 WAITING_BYTES = 1 << 28
 """Copies of results that wait for their counts; the kernel is slowed less without these."""
@@ -97,6 +97,8 @@ once the kernel has run."""
 class Snapshots:
     """The results of one launch."""
 
+    most: int = MOST_RESULTS
+    """How many of them are kept: the first ones."""
     steps: int = 0
     parameters: tuple[str, ...] = ()
     """Names of the inputs, in order, once the kernel has run."""
@@ -111,7 +113,7 @@ class Snapshots:
 
     def note(self, event: Event, unwritten: Callable[[View], np.ndarray | None]) -> None:
         """Keep the results of an instruction, or count them."""
-        is_kept = len(self._kept) + len(self._waiting) < MOST
+        is_kept = len(self._kept) + len(self._waiting) < self.most
         for operand in event.call.record.outputs:
             view = event.views.get(operand)
             if not isinstance(view, View):
@@ -166,7 +168,7 @@ class Snapshots:
         pictures = [_reduced(s.picture, reduced) for s in self._kept]
         levels = [p.ravel() for p in pictures] or [np.zeros(0, int)]
         return {
-            "left": dict(left_out),
+            "left": dict(left_out), "most": self.most,
             "levels": LEVELS,
             "pictures": columns.add(np.concatenate(levels).tolist()),
             "results": [

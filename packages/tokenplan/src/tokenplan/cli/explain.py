@@ -133,7 +133,7 @@ def run(given: argparse.Namespace) -> int:
     plan = neuroncore.schedule(graph, program) if given.schedule else None
     text = FORMATS[given.output_format](Explained(program, graph, given.verbose, plan))
     _write(given, text)
-    write_report("tokenplan", given.report, _results, program, graph)
+    write_report("tokenplan", given, _results, program, graph)
     return int(any(found.is_error for found in graph.diagnostics))
 
 

@@ -43,7 +43,7 @@ def migrate(command: Mode, given: argparse.Namespace) -> int:
     _, results, rows = migrated(mode, given, chosen)
     code = _code(mode, results, rows, given)
     print_report(mode, chosen, given, results, rows, code)
-    write_report("nki-migrate", given.report, _results, results, rows)
+    write_report("nki-migrate", given, _results, results, rows)
     if given.verify and not rows:
         nothing_to_verify(given.cases)
     return code
