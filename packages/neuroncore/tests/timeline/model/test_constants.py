@@ -72,7 +72,7 @@ def test_a_generation_that_there_is_not_is_rejected():
         constants().but("SEMAPHORE", "trn9", 300)
 
 
-@pytest.mark.parametrize("value", [-1, nan, inf, "x", None, [300], 10**400, -(10**400)])
+@pytest.mark.parametrize("value", [-1, nan, inf, "x", True, None, [300], 10**400, -(10**400)])
 def test_what_is_no_time_is_rejected(value):
     with pytest.raises(AttributeValueError, match="SEMAPHORE cannot be"):
         constants().but("SEMAPHORE", "all", value)

@@ -51,6 +51,11 @@ def test_a_time_that_is_no_number_is_named(table, wrong):
         profile_of("p", {**table, "start_ts": times})
 
 
+def test_columns_of_different_lengths_are_rejected(table):
+    with pytest.raises(LaunchError, match="p: its columns have different numbers of rows"):
+        profile_of("p", {**table, "engine": table["engine"][:-1]})
+
+
 def test_a_row_without_an_end_is_left_out(table):
     ends = [None, *table["end_ts"][1:]]
 

@@ -46,7 +46,8 @@ class Constants:
                 expected=" or ".join(self.values), operand="name",
             )  # fmt: skip
         positive = name in DIVIDE
-        if not isinstance(value, Real) or not 0 <= value <= LARGEST or (positive and not value):
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or not 0 <= value <= LARGEST or (positive and not value):
             raise AttributeValueError(
                 f"{name} cannot be {_shown(value)}",
                 expected="a positive number" if positive else "a number that is not negative",

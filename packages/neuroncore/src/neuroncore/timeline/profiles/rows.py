@@ -123,6 +123,8 @@ def _renamed(missing: Sequence[str], unknown: Sequence[str]) -> str:
 def _records(table: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
     """The rows; of several cores, the first."""
     names = list(table)
+    if len({len(values) for values in table.values()}) > 1:
+        raise ValueError("its columns have different numbers of rows")
     for values in zip(*table.values(), strict=True):
         record = dict(zip(names, values, strict=True))
         if not _number(record, "pcore_idx"):
