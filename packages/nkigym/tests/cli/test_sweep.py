@@ -14,6 +14,7 @@ from members import ROOT
 from packages.nkigym.tests import tuning_kernels
 
 from neuroncore.executors.workers import WorkerExecutor
+from nkigym.baseline import baseline_kernel
 from nkigym.cli import main
 from nkigym.cli.sweep import table
 from nkigym.store import Store
@@ -65,6 +66,31 @@ def test_the_example_sweep_prints_one_table_on_a_pool_and_on_ray(tmp_path, capsy
 
     assert len(tables["pool"]) == 1 + len(example)
     assert tables["pool"] == tables["ray"]
+
+
+def test_functions_of_one_name_are_shown_with_their_files(tmp_path, capsys):
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "k.py").write_text("def f(x): return x * 2.0")
+    text = "[[function]]\nname='{}'\nshapes=[['f32[128,64]']]\n"
+    file = tmp_path / "s.toml"
+    file.write_text("".join(map(text.format, ("a/k.py:f", "b/k.py:f"))))
+
+    main(["sweep", str(file), "--store", str(tmp_path / "s.db")])
+
+    rows = capsys.readouterr().out.splitlines()[1:3]
+    where = f"{tmp_path}/{{}}/k.py:f f32[128,64]  trn2"
+    assert [row[: len(where) - 1] for row in rows] == [where.format("a"), where.format("b")]
+
+
+def test_a_program_is_relative_to_the_sweep_file(tmp_path, capsys):
+    program = baseline_kernel(lambda x: x * 2.0, "f32[128,64]")
+    (tmp_path / "k.prog").write_text(str(program))
+    file = tmp_path / "s.toml"
+    file.write_text("[sweep]\nbudget = 2\n[[function]]\nname = 'k.prog'\nshapes = [[]]\n")
+
+    assert main(["sweep", str(file), "--store", str(tmp_path / "s.db")]) == 0
+    assert "geometric mean 1.00" in capsys.readouterr().out
 
 
 def test_a_sweep_as_json(sweep_file, tmp_path, capsys):

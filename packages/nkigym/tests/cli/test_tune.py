@@ -235,6 +235,25 @@ def test_a_file_may_change_the_folder(jobs, tmp_path, monkeypatch, capsys):
     assert {file.name for file in tmp_path.iterdir()} == {"k.py", "found.db", "out.py"}
 
 
+@pytest.mark.parametrize("line", ["print('mine')", "import sys; sys.stdout.close()"])
+@pytest.mark.parametrize("command", ["tune", "check", "sweep"])
+def test_stdout_has_the_result_alone(command, line, tmp_path, capfd):
+    (tmp_path / "k.py").write_text(f"{line}\ndef f(x):\n    {line}\n    return x * 2.0\n")
+    sweep = tmp_path / "s.toml"
+    sweep.write_text("[sweep]\nbudget=2\n[[function]]\nname='k.py:f'\nshapes=[['f32[128,64]']]\n")
+    kernel = f"{tmp_path}/k.py:f", "--spec", "f32[128,64]"
+    words = {
+        "tune": (*kernel, "--budget", "2"), "check": kernel,
+        "sweep": (str(sweep), "--store", f"{tmp_path}/s.db"),
+    }  # fmt: skip
+
+    assert main([command, *words[command], "--output-format", "json"]) == 0
+
+    out, err = capfd.readouterr()
+    assert json.loads(out)
+    assert ("mine" in err) == ("mine" in line)
+
+
 def test_a_store_shows_kernels_and_searches(store, capsys):
     assert main(["show", store]) == 0
     assert main(["show", store, "--output-format", "json"]) == 0

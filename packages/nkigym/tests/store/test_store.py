@@ -91,6 +91,15 @@ def key(old="", new=""):
     return problem_of(parse_program(KERNEL.replace(old, new))).key
 
 
+@pytest.mark.parametrize("name", ["a?b#c%41.db", os.fsdecode(b"\xe9.db"), "/x.db"])
+def test_a_path_is_any_of_the_system(name, tmp_path):
+    path = f"/{tmp_path}/{name}"
+    with Store(path) as store:
+        assert store.problems() == []
+
+    assert len([*tmp_path.iterdir()]) == 1 and Path(path).exists()
+
+
 def test_names_are_no_part_of_a_key():
     renamed = KERNEL.replace("    t = ", "    tile = ").replace("t[:", "tile[:")
     renamed = renamed.replace("outputile[", "output[").replace("def f", "def g")

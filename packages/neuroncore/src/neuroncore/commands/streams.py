@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import wraps
 from typing import Any, Protocol, TextIO
 
@@ -42,6 +42,21 @@ def command_line(program: str) -> Callable[[Callable[[Sequence[str] | None], int
         return run
 
     return decorate
+
+
+@contextmanager
+def stdout_of_user() -> Iterator[None]:
+    """What is printed is on stderr, by a file of its own that may be closed: stdout has results
+    alone.
+    """
+    file = io.TextIOWrapper(
+        io.BufferedWriter(_Errors(os.dup(2), "wb")),
+        "utf-8",
+        "backslashreplace",
+        line_buffering=True,
+    )
+    with file, redirect_stdout(file):
+        yield
 
 
 def is_of_stdout(error: BaseException) -> bool:

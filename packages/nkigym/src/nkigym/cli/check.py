@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.parser import add_specs, add_target
+from neuroncore.commands.streams import stdout_of_user
 from neuroncore.documents import parse_json, read_utf8
 from neuroncore.errors import KernelError, OptionError
 from neuroncore.program import Program, check, parse_program
@@ -36,7 +37,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints what is wrong, or what was checked; 1 where something is wrong."""
-    findings, said = _checked(given)
+    with stdout_of_user():
+        findings, said = _checked(given)
     if given.output_format == "json":
         print(json.dumps({"file": given.file, "findings": findings, "checked": said}))
     else:

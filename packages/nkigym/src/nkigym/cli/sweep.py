@@ -6,12 +6,14 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import geometric_mean
 
 from neuroncore.commands.interruption import INTERRUPTED
 from neuroncore.commands.parser import add_progress
+from neuroncore.commands.streams import stdout_of_user
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.executors.options import add_executor, executor_of
 from nkigym.sweeps import PRELOAD, Row, Sweep, run_sweep
@@ -31,12 +33,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the table; 1 where a row has no result."""
-    tasks = read_sweep(given.file, given.job_time)
+    with stdout_of_user():
+        tasks = read_sweep(given.file, given.job_time)
     store = given.store or Path(f"{given.file.stem}.db")
     status = StatusLine(sys.stderr, lines=given.progress)
     try:
         executor = executor_of(given, "nkigym", PRELOAD, store.resolve().parent)
-        sweep = run_sweep(tasks, executor, store, lambda s: status.show(progress_line(s)))
+        with stdout_of_user():
+            sweep = run_sweep(tasks, executor, store, lambda s: status.show(progress_line(s)))
     finally:
         status.close()
     if given.output_format == "json":
@@ -77,7 +81,7 @@ WITHOUT_RESULT = 3
 
 def table(rows: list[Row]) -> Iterator[str]:
     """Aligned columns; equal runs print equal tables on any executor."""
-    lines = [HEAD, *map(_cells, rows)]
+    lines = [HEAD, *_rows(rows)]
     widths = [
         max(len(cells[n]) for cells in lines if n < WITHOUT_RESULT or len(cells) == len(HEAD))
         for n in range(len(HEAD))
@@ -92,8 +96,15 @@ def table(rows: list[Row]) -> Iterator[str]:
         yield "  ".join([first, *others]).rstrip()
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    name = f"{row['function']} {' '.join(row['specs'])}"
+def _rows(rows: list[Row]) -> Iterator[tuple[str, ...]]:
+    sources = {(row["function"], row["source"]) for row in rows}
+    number = Counter(function for function, _ in sources)
+    yield from (_cells(row, number[row["function"]] > 1) for row in rows)
+
+
+def _cells(row: Row, is_shared: bool) -> tuple[str, ...]:
+    """Of a function whose name others share, its file is shown as well."""
+    name = f"{row['source']}:" * is_shared + f"{row['function']} {' '.join(row['specs'])}"
     head = (name, row["target"] or "", str(row["seed"]))
     if row["status"] != "ok":
         return (*head, row["status"].partition("\n")[0])

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 from neuroncore.commands.folders import new_folder, remove_abandoned
 from neuroncore.commands.parser import add_progress, add_target
 from neuroncore.commands.reporting import add_report, write_report
+from neuroncore.commands.streams import stdout_of_user
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.executors import Limits
 from neuroncore.executors.options import add_executor, executor_of, limits_of
@@ -149,14 +150,15 @@ def run(given: argparse.Namespace) -> int:
         check_place(given.output, given.force)
     if given.target is not None:
         given.target = resolve_target(given.target).name
-    with _background(given) as background:
+    with stdout_of_user(), _background(given) as background:
         tuned = (_searches if _has_jobs(given) else _search)(given, background)
         if background is not None:
             tuned = _measured(tuned, background)
     if given.output is not None:
         write_kernel(given.output, headed(tuned, given.kernel))
         tuned = replace(tuned, source="")
-    write_report("nkigym", given, _results, given, tuned)
+    with stdout_of_user():
+        write_report("nkigym", given, _results, given, tuned)
     print(FORMATS[given.output_format](tuned))
     if tuned.report.stopped == "interrupted":
         sys.stderr.write("nkigym: interrupted; this is the best so far\n")

@@ -100,7 +100,7 @@ class Store:
     def _open(self, create: bool) -> sqlite3.Connection:
         _check_file(self.path, create)
         mode = "rwc" if create else "ro"
-        uri = f"file:{quote(str(self.path))}?mode={mode}"
+        uri = f"file://{quote(os.fsencode(self.path.absolute()))}?mode={mode}"
         made = sqlite3.connect(uri, uri=True, timeout=WAIT_S, isolation_level=None)
         try:
             if create and self.path.stat().st_size == 0:

@@ -187,8 +187,9 @@ class _Collector:
 
 
 def _named(task: SweepTask) -> Row:
+    source, _, function = task.function.rpartition(":")
     return {
-        "function": task.function.rpartition(":")[2], "specs": list(task.specs),
+        "function": function, "source": source, "specs": list(task.specs),
         "target": task.target, "nki": task.nki, "strategy": task.strategy, "seed": task.seed,
     }  # fmt: skip
 

@@ -286,7 +286,9 @@ def _arguments(where: str, name: str, specs: Sequence[Any], nki: str) -> tuple[s
 
 def _located(folder: Path, name: str) -> str:
     """The name, its file relative to the current folder."""
-    file, _, function = name.rpartition(":")
+    file, colon, function = name.rpartition(":")
+    if not colon:  # a program
+        return str(folder / name)
     if not file.endswith(".py"):
         return name
     located = f"{folder / file}:{function}"
