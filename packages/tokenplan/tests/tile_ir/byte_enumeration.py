@@ -41,7 +41,7 @@ class Enumeration:
             if op.name in ("yield", "continue", "break", "return"):
                 return op.name, given["values"]
             if op.regions:
-                end, found = getattr(self, f"execute_{op.name}")(op, given)
+                end, found = EXECUTED[op.name](self, op, given)
                 if end != "yield":
                     return end, found
             else:
@@ -87,7 +87,7 @@ class Enumeration:
             if op.attributes.get("signedness") == "unsigned":
                 number %= 2 ** _bits(source)
             return [_signed(number, _bits(result))]
-        return getattr(self, name)(op, given)
+        return EXECUTED[name](self, op, given)
 
     def cmpi(self, op, given):
         return [getattr(operator, op.attributes["comparison"])(*given["lhs"], *given["rhs"])]
@@ -112,8 +112,6 @@ class Enumeration:
     def make_partition_view(self, op, given):
         return given["tensor_view"]
 
-    make_strided_view = make_partition_view
-
     def elements(self, op, given):
         """Where the elements of a tile are that are inside of the view."""
         kind, (array, base, shape, strides) = op.operand("view").type, given["view"][0]
@@ -137,8 +135,6 @@ class Enumeration:
     def load_view_tko(self, op, given):
         return self.access(op, given, self.elements(op, given))
 
-    store_view_tko = load_view_tko
-
     def load_ptr_tko(self, op, given):
         return self.access(op, given, {given["source"][0]})
 
@@ -156,6 +152,18 @@ class Enumeration:
                 overlap = not is_weak and (pairs or elements & others)
                 if (is_fence or overlap) and early not in before:
                     yield early, late
+
+
+EXECUTED = {
+    "if": Enumeration.execute_if, "for": Enumeration.execute_for, "loop": Enumeration.execute_loop,
+    "cmpi": Enumeration.cmpi, "make_token": Enumeration.make_token,
+    "join_tokens": Enumeration.join_tokens, "offset": Enumeration.offset,
+    "make_tensor_view": Enumeration.make_tensor_view,
+    "make_partition_view": Enumeration.make_partition_view,
+    "make_strided_view": Enumeration.make_partition_view,
+    "load_view_tko": Enumeration.load_view_tko, "store_view_tko": Enumeration.load_view_tko,
+    "load_ptr_tko": Enumeration.load_ptr_tko, "atomic_rmw_tko": Enumeration.atomic_rmw_tko,
+}  # fmt: skip
 
 
 def _bits(value):
