@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -93,6 +94,18 @@ def write():
     try: open({str(Path.home() / "written")!r}, "w")
     except OSError: pass
 """
+FINDING = {
+    "rule": "run", "message": {}, "place": {"path": 5}, "severity": "error", "certainty": None,
+    "basis": [], "edits": [], "notes": [1],
+}  # fmt: skip
+OVERWRITES = f"""import gc, os
+FINDING = {json.dumps(FINDING).encode()!r}
+def write(text):
+    (sent,) = (o for o in gc.get_objects() if type(o).__name__ == "SentFindings")
+    sent._shared[8 : 8 + len(text)] = text
+    sent._shared[:8] = len(text).to_bytes(8)
+    os._exit(1)
+"""
 ENDS = {
     "syntax error": ("x = (", 2, "not Python: '(' was never closed"),
     "exits at once": ("import os; os._exit(3)", 3, "the program ended with exit code 3"),
@@ -107,6 +120,16 @@ ENDS = {
     ),
     "base exception": ("class E(BaseException): pass\nraise E('x')", 1, "x"),
     "signal": ("import os; os.kill(os.getpid(), 11)", 139, "the program was ended by SIGSEGV"),
+    "real-time signal": (
+        "import os; os.kill(os.getpid(), 40)", 168, "the program was ended by signal 40"
+    ),
+    "undecodable error": ("raise ValueError('a\\udcff')", 1, "a\udcff"),
+    "findings overwritten": (
+        f"{OVERWRITES}write(b'[' * 10**6)", 1, "the program ended with exit code 1"
+    ),
+    "findings of other types": (
+        f"{OVERWRITES}write(b'[' + FINDING + b']')", 1, "the program ended with exit code 1"
+    ),
     "timeout": ("while True: pass", 137, "stopped after 2 s; --timeout allows more"),
     "version": ("import nki", 2, "no language that the program imports (nki) speaks NKI 9"),
     "forbidden at exit": (f"import atexit\n{WRITES}atexit.register(write)", 1, "may not do this"),
@@ -138,6 +161,45 @@ def test_every_end_of_a_run_has_a_document_with_its_exit_code(
     assert file["status"] == ("failed" if code else "passed")
     messages = [finding["message"] for finding in file["findings"]]
     assert len(messages) == (reason is not None) and all(reason in m for m in messages), messages
+
+
+@pytest.mark.skipif(not landlock_version(), reason="the kernel has no Landlock")
+@pytest.mark.parametrize(
+    ("change", "target"),
+    [
+        ("os.symlink({!r}, 'out/r')", "r"),
+        ("os.rename('out', 'old'); os.symlink({!r}, 'out')", ""),
+        ("os.symlink({!r}, 'out/r')", "absent"),
+    ],
+    ids=["file", "folder", "new file"],
+)
+def test_a_document_is_not_written_where_a_link_of_the_program_leads(
+    nki_run, program, tmp_path, change, target
+):
+    (tmp_path / "out").mkdir()
+    with TemporaryDirectory(dir=Path.home()) as name:
+        outside = Path(name)
+        (outside / "r").write_text("the user's")
+
+        text = f"import os; {change.format(str(outside / target))}"
+        done = nki_run("--output-file", "out/r", program(text))
+
+        assert [file.read_text() for file in outside.iterdir()] == ["the user's"]
+    assert done.returncode == 2
+    assert done.stderr == "nki-run: --output-file out/r: the program has put another file there\n"
+
+
+def test_a_document_replaces_the_file_that_a_link_leads_to_and_has_its_mode(
+    nki_run, program, tmp_path
+):
+    (tmp_path / "real").touch(0o600)
+    (tmp_path / "r").symlink_to("real")
+
+    done = nki_run("--output-file", "r", program("open('r').read()"))
+
+    assert (done.returncode, (tmp_path / "r").is_symlink()) == (0, True)
+    assert "nki-run: 0 findings" in (tmp_path / "real").read_text()
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o600
 
 
 def test_without_a_supervisor_a_document_has_the_exit_code_too(nki_run, program):

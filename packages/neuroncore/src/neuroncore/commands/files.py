@@ -66,8 +66,9 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_text(file: Path, text: str) -> None:
-    """`write_whole` of a text, with `\\n` as line ending."""
-    write_whole(file, lambda path: path.write_text(text, "utf-8", newline="\n"))
+    """`write_whole` of a text, with `\\n` as line ending; what UTF-8 has not is escaped."""
+    content = text.encode(errors="backslashreplace")
+    write_whole(file, lambda path: path.write_bytes(content))
 
 
 def write_folder(folder: Path, files: Mapping[str, str | bytes]) -> None:
@@ -90,6 +91,37 @@ def write_output(program: str, option: str, file: Path, text: str) -> None:
     with naming_output(option, file):
         write_text(file, text)
     sys.stderr.write(f"{program}: {option} wrote {file}\n")
+
+
+class ReservedOutput:
+    """A file of an option that is written after a program has run.
+
+    Links that the program makes do not lead to another file. Raises OutputError.
+    """
+
+    def __init__(self, option: str, file: Path) -> None:
+        check_writable(file, option)
+        self._option, self._file, self._absolute = option, file, file.absolute()
+        with naming_output(option, file):
+            self._identity = _identity(file)
+
+    def write(self, program: str, text: str) -> None:
+        """Write it, and a line on stderr that names it."""
+        found = self._identity
+        target = found if isinstance(found, Path) else self._absolute
+        with naming_output(self._option, self._file):
+            if _identity(target) != found:
+                raise OSError("the program has put another file there")
+            write_text(target, text)
+        sys.stderr.write(f"{program}: {self._option} wrote {self._file}\n")
+
+
+def _identity(file: Path) -> Path | tuple[int, int]:
+    """The path of a file without links; of a device or pipe, which one it is."""
+    if file.is_file() or not file.exists():
+        return file.resolve()
+    found = file.stat()
+    return found.st_dev, found.st_ino
 
 
 def check_writable(file: Path, option: str) -> None:

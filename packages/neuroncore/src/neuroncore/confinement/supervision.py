@@ -35,6 +35,7 @@ from neuroncore.confinement.process import (
     standard_outputs,
 )
 from neuroncore.confinement.seccomp import Supervisor
+from neuroncore.confinement.signal_names import signal_name
 from neuroncore.confinement.system_calls import MOST_PROCESSES
 
 CONFINED = "NKI_CONFINED"
@@ -151,7 +152,7 @@ def _end_of_supervisor(pid: int) -> tuple[int, list[str] | None]:
     code = ended_with_children(pid)
     if code >= 0:
         return code, None
-    return 128 - code, [f"its supervisor was ended by {signal.Signals(-code).name}"]
+    return 128 - code, [f"its supervisor was ended by {signal_name(-code)}"]
 
 
 def _pass_on_signals(child: int) -> None:
@@ -238,7 +239,7 @@ class _Supervision:
         if timed_out:
             said = [f"stopped after {self._seconds:g} s; --timeout allows more"]
         elif code < 0 and -code not in _EXPECTED_SIGNALS:
-            said.append(f"the program was ended by {signal.Signals(-code).name}")
+            said.append(f"the program was ended by {signal_name(-code)}")
         for line in said:
             sys.stderr.write(f"{self._command}: {line}\n")
         sys.stderr.flush()

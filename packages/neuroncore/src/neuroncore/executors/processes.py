@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import IO, NamedTuple
 
+from neuroncore.confinement.signal_names import signal_name
 from neuroncore.executors.messages import MessageError, read_message
 from neuroncore.executors.protocol import ExecutorError, Job, Limits
 from neuroncore.executors.supervised import start_supervised
@@ -161,6 +162,6 @@ def _ending(process: subprocess.Popen[bytes]) -> str:
         if found is not None and found.si_code == os.CLD_EXITED:
             return f"ended with exit code {found.si_status}"
         if found is not None:
-            return f"killed by {signal.Signals(found.si_status).name}"
+            return f"killed by {signal_name(found.si_status)}"
         time.sleep(ENDING_S / 500)
     return "its connection was closed"

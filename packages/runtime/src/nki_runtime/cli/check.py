@@ -11,7 +11,7 @@ from pathlib import Path
 
 from neuroncore import findings
 from neuroncore.checks import CHECKS, Report, resolve_checks
-from neuroncore.commands.files import OutputError, check_writable, write_output
+from neuroncore.commands.files import OutputError, ReservedOutput
 from neuroncore.commands.interruption import INTERRUPTED
 from neuroncore.commands.streams import unwritable
 from neuroncore.commands.terminal import use_color
@@ -32,7 +32,7 @@ class Checker:
     stdout or in the file of `--output-file`, or a text on stderr.
 
     The document is written by a process that survives the run, with the exit code of the command.
-    Raises LaunchError for an unknown name.
+    Raises LaunchError for an unknown name, OutputError for a file that may not be written.
     """
 
     def __init__(
@@ -41,10 +41,11 @@ class Checker:
     ) -> None:  # fmt: skip
         words = [] if names is None else [name.strip() for name in names.split(",")]
         self._checks = resolve_checks(words)
-        self._report, self._format, self._file, self._color = Report(), output_format, file, color
-        self._program, self._folder = str(program or ""), Path.cwd()
+        self._report, self._format, self._color = Report(), output_format, color
+        self._file = None if file is None else ReservedOutput("--output-file", file)
+        self._program = str(program or "")
         self._is_for_people = output_format == "text" and file is None
-        self._sent = SentFindings(self._folder)
+        self._sent = SentFindings(Path.cwd())
         self._process, self._stdout = 0, 1
 
     def start(self, supervised: bool) -> None:
@@ -120,12 +121,10 @@ class Checker:
 
     def _print(self, text: str) -> None:
         if self._file is not None:
-            is_after_run = os.getpid() == self._process  # the program may have left the folder
-            file = self._folder / self._file if is_after_run else self._file
-            write_output("nki-run", "--output-file", file, text)
+            self._file.write("nki-run", text)
             return
-        with os.fdopen(self._stdout, "w", encoding="utf-8", closefd=False) as stream:
-            stream.write(text)
+        with os.fdopen(self._stdout, "wb", closefd=False) as stream:
+            stream.write(text.encode(errors="backslashreplace"))
 
     def _document(self, found: Sequence[Finding], code: int) -> findings.Report:
         """The program and the findings by file, as the output formats receive them."""
@@ -152,16 +151,11 @@ class Checker:
 def checker_of(given: argparse.Namespace, program: Path | None) -> Checker | None:
     """The checker of a command line; None where it requests neither checks nor a document.
 
-    A document of an earlier run is removed. Raises LaunchError.
+    Raises LaunchError, OutputError.
     """
     if given.check is None and given.output_file is None and given.output_format == "text":
         return None
-    checker = Checker(given.check, given.output_format, given.output_file, given.color, program)
-    if given.output_file is not None:
-        check_writable(given.output_file, "--output-file")
-        if given.output_file.is_file():
-            given.output_file.unlink()
-    return checker
+    return Checker(given.check, given.output_format, given.output_file, given.color, program)
 
 
 def exit_code(error: BaseException) -> int:

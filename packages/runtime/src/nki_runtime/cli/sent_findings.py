@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from mmap import mmap
 from pathlib import Path
 
@@ -13,6 +13,10 @@ from neuroncore.findings import Certainty, Finding, Region, Severity
 
 _LENGTH = 8
 _BYTES = 1 << 24
+_TYPES = {
+    "str": str, "int": int, "bool": bool, "str | None": str | None, "int | None": int | None,
+}  # fmt: skip
+"""Of fields that are sent as they are."""
 
 
 class SentFindings:
@@ -28,7 +32,7 @@ class SentFindings:
     def send(self, findings: Sequence[Finding]) -> None:
         """Replace what was sent before; as many findings as there is space for."""
         rows = [asdict(replace(f, place=self._region(f))) for f in findings]
-        while len(text := json.dumps(rows).encode()) > _BYTES - _LENGTH:
+        while len(text := json.dumps(rows, default=str).encode()) > _BYTES - _LENGTH:
             del rows[len(rows) // 2 :]
         self._shared[:_LENGTH] = bytes(_LENGTH)
         self._shared[_LENGTH : _LENGTH + len(text)] = text
@@ -41,7 +45,7 @@ class SentFindings:
             return None
         try:
             return [_finding(**row) for row in json.loads(self._shared[_LENGTH : _LENGTH + length])]
-        except (ValueError, TypeError):  # the program has overwritten them
+        except (ValueError, TypeError, RecursionError):  # the program has overwritten them
             return None
 
     def _region(self, finding: Finding) -> Region | None:
@@ -60,8 +64,14 @@ def _finding(
     *, place: dict | None, severity: str, certainty: str | None, basis: list, edits: list,
     notes: list, **others: object,
 ) -> Finding:  # fmt: skip
-    return Finding(
-        place=None if place is None else Region(**place), severity=Severity(severity),
-        certainty=None if certainty is None else Certainty(certainty), basis=tuple(basis),
-        notes=tuple(notes), **others,  # type: ignore[arg-type]
+    region = None if place is None else Region(**place)
+    finding = Finding(
+        place=region, severity=Severity(severity),
+        certainty=None if certainty is None else Certainty(certainty),
+        basis=tuple(map(str, basis)), notes=tuple(map(str, notes)), **others,  # type: ignore[arg-type]
     )  # fmt: skip
+    for record in (finding, *([] if region is None else [region])):
+        for field in fields(record):
+            if not isinstance(getattr(record, field.name), _TYPES.get(str(field.type), object)):
+                raise TypeError(field.name)
+    return finding

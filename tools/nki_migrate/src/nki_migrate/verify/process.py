@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import IO
 
 from neuroncore.confinement.environment import allowed_environment
+from neuroncore.confinement.signal_names import signal_name
 from nki_migrate.verify.job import Job, Outcome, read_result
 
 DEFAULT_SECONDS = 300.0
@@ -253,7 +254,7 @@ def _judged(outcome: Outcome, returncode: int | None, log: Path) -> Outcome:
     if returncode == 0 or outcome.error:
         return outcome
     if returncode is not None and returncode < 0:
-        name = signal.Signals(-returncode).name
+        name = signal_name(-returncode)
         return outcome.but(f"the process died of {name}")
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return outcome.but(f"exit code {returncode}: {lines[-1] if lines else 'no message'}")
