@@ -328,7 +328,7 @@ def lines_of(timeline: Timeline) -> Iterator[Cause]:
         if found:
             yield Cause(
                 f"Much of the critical path is {found[0].instruction}",
-                f"{share:.0%} of the critical path is line {where.rpartition(':')[2]}.",
+                f"{share:.1%} of the critical path is line {where.rpartition(':')[2]}.",
                 "its instructions are left out: no change of the line gains more",
                 found, change=each(set(map(id, found)), left_out), is_bound=True,
             )  # fmt: skip

@@ -60,21 +60,29 @@ def _at(statement: Statement, loop: Loop, value: Affine) -> Statement:
 
 
 def _adjoining(loop: Loop) -> Statement | None:
-    """The only DMA of a loop on the rows of all iterations."""
+    """The only DMA of a loop on what all iterations move, where that adjoins along one axis."""
     match loop.body:
         case [Call(instruction="dma_copy") as call] if loop.trips > 1:
-            if all(_is_adjoining(access, loop) for access in accesses(call)):
-                rows = map_accesses(
-                    call,
-                    lambda a: replace(a, shape=(a.shape[0] * loop.trips, *a.shape[1:])),
-                )
-                return _at(rows, loop, Affine(loop.start))
+            moved = accesses(call)
+            axes = set.intersection(*(_adjoining_axes(access, loop) for access in moved))
+            if len({access.shape for access in moved}) > 1:
+                axes &= {0}
+            if axes:
+                joined = map_accesses(call, lambda a: _longer(a, max(axes), loop.trips))
+                return _at(joined, loop, Affine(loop.start))
     return None
 
 
-def _is_adjoining(access: Access, loop: Loop) -> bool:
-    rows = access.shape[0] * access.strides[0]
-    return access.indirect is None and _step(access, loop) == rows
+def _adjoining_axes(access: Access, loop: Loop) -> set[int]:
+    """The axes along which an iteration goes on where the one before ended."""
+    step, sizes = _step(access, loop), zip(access.shape, access.strides, strict=True)
+    is_direct = access.indirect is None
+    return {n for n, (size, stride) in enumerate(sizes) if is_direct and size * stride == step}
+
+
+def _longer(access: Access, axis: int, times: int) -> Access:
+    shape = (*access.shape[:axis], times * access.shape[axis], *access.shape[axis + 1 :])
+    return replace(access, shape=shape)
 
 
 @dataclass(frozen=True, slots=True)
