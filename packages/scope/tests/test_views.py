@@ -138,7 +138,7 @@ def test_memory_that_is_free_between_buffers_is_shown_at_each_moment(browser, pa
     for _ in range(8):
         browser.press("ArrowRight")
         seen.append(browser.run(details))
-    assert any("held by 2 buffers" in text and "2.0 KiB between them are free (33.3 %)" in text
+    assert any("held by 2 buffers" in text and "2.0 KiB between them are free (33.3%)" in text
                for text in seen)  # fmt: skip
     assert browser.run(rows)[-1].count("2048") == 3
     assert "The kernel has no buffer in PSUM." in browser.run(f"{SHOWN}.innerText")
@@ -185,6 +185,8 @@ def test_a_finding_selects_its_line(browser, tmp_path):
     assert page.is_file(), done.stderr
     browser.open(page)
     show(browser, "Findings")
+    said = browser.run(f"{SHOWN}.innerText")
+    assert [said.count(part) for part in (": src reads 32,768 of", "undefined]")] == [1, 1]
     text = browser.run(f"{SHOWN}.querySelector('.findings button').innerText")
     browser.run(f"{SHOWN}.querySelector('.findings button').click()")
 

@@ -35,6 +35,6 @@ export function advice(selection: Selection, open: (view: string) => void): HTML
     ...part("line", "Lines of the critical path",
       "The kernel was played without each line: no change of it can save more."),
     ...part("minor", "Seen, with hardly a gain",
-      "Each of these gains less than 1 % alone and after the causes above: it waits behind something larger. "
+      "Each of these gains less than 1% alone and after the causes above: it waits behind something larger. "
         + "They matter once that is gone."));
 }

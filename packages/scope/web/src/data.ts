@@ -108,12 +108,7 @@ export interface Model {
   targets: Record<string, { values: Record<string, number>; machine: Machine }>;
 }
 export interface Finding {
-  label: string;
-  severity: string;
   text: string;
-  message: string;
-  cure: string | null;
-  count: number;
   at: At
 }
 export interface Order {

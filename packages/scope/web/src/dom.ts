@@ -30,7 +30,7 @@ export const bytes = (n: number): string =>
   n >= 1 << 20 ? `${(n / (1 << 20)).toFixed(1)} MiB` : n >= 1024 ? `${(n / 1024).toFixed(1)} KiB` : `${n} B`;
 /** A number with its noun, which gets an s unless it is one. */
 export const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;
-export const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+export const percent = (share: number): string => `${(100 * share).toFixed(1)}%`;
 
 const COLORS: Record<string, string> = {
   tensor: "#4e79a7", vector: "#f28e2b", scalar: "#59a14f", gpsimd: "#b07aa1", sync: "#9c755f", dma: "#76b7b2",

@@ -154,7 +154,7 @@ export class TimelineView {
     const onkeydown = (e: KeyboardEvent) => {
       if (e.key === "Enter") this.find((e.target as HTMLInputElement).value.trim().toLowerCase());
     };
-    return el("input", { type: "search", placeholder: "Find: name, operand, line", onkeydown,
+    return el("input", { type: "search", size: 26, placeholder: "Find: name, operand, line", onkeydown,
       "aria-label": "Find an instruction by its name, an operand or its source line; Enter: the next one" });
   }
   /** Selects the next bar whose instruction has the text, the first one behind the last. */
