@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -22,7 +23,7 @@ class Chromium:
 
     def __init__(self) -> None:
         assert PATH is not None
-        self._profile = tempfile.TemporaryDirectory()
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         reads, self._out = os.pipe()
         self._in, writes = os.pipe()
         flags = ("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
@@ -31,6 +32,7 @@ class Chromium:
         self._process = subprocess.Popen(
             ["bash", "-c", script, "bash", str(reads), str(writes), PATH, *flags],
             pass_fds=[reads, writes], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )  # fmt: skip
         os.close(reads)
         os.close(writes)
@@ -43,7 +45,7 @@ class Chromium:
             self._send(f"{domain}.enable")
 
     def close(self) -> None:
-        self._process.kill()
+        os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         os.close(self._in)
         os.close(self._out)
