@@ -65,6 +65,25 @@ def kernel(x):
     nl.store(out[ip, jf], value=acc, mask=(jf < 100))
     return out
 """
+REPLACING = """
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((64, 100), dtype=nl.float32, buffer=nl.shared_hbm)
+    m, n = nl.mgrid[0:64, 0:100]
+    y = nl.full((64, 100), 7.0, dtype=nl.float32, buffer=nl.{buffer})
+    a = nl.load(x[0:128, 0:64])
+    b = nl.load(x[0:128, 64:164])
+    for i in nl.affine_range(3):
+        y[m, n] = nisa.nc_matmul(a, b, mask={mask})
+    nl.store(out, value=y)
+    return out
+"""
+MASKS = ["i * 2 < 3", "i > 2", "(n < 60)", "(m < 32)", "(i < 1) & (n < 60)"]
 TRANSPOSED = """
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
@@ -114,6 +133,14 @@ def test_a_bound_stays_for_every_spelling_of_the_number_of_tiles(trip):
 
 def test_a_masked_product_is_cut_on_its_operands():
     check(PRODUCT, np.random.default_rng(0).standard_normal((128, 512), dtype=np.float32))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("buffer", ["sbuf", "psum"])
+def test_a_masked_product_replaces_what_the_mask_selects(buffer, mask):
+    text = REPLACING.format(mask=mask, buffer=buffer)
+
+    check(text, np.random.default_rng(0).standard_normal((128, 164), dtype=np.float32))
 
 
 def test_a_transposing_load_is_a_load_and_a_transpose():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 FLOAT32 = "float32"
@@ -65,6 +66,14 @@ NUMPY_NAMES = {
     "uint32": "uint32",
     "bool_": "bool_",
 }
+
+
+def item_size(dtype: DType | None) -> int | None:
+    """Bytes of an element; None for a dtype that the source does not tell."""
+    if dtype is None or not dtype.is_known:
+        return None
+    bits = re.search(r"\d+", dtype.key)
+    return int(bits[0]) // 8 if bits else 1
 
 
 def promote(a: DType, b: DType, spell_float32: str) -> DType | None:

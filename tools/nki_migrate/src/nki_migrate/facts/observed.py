@@ -131,17 +131,22 @@ class Observed:
     """All facts of a migration: per document and file, what its expressions were."""
 
     documents: tuple[tuple[tuple[str, tuple[tuple[Span, Seen], ...]], ...], ...] = ()
+    launched: frozenset[tuple[str, str]] = frozenset()  # a file, and a kernel whose launch ran it
 
     def __bool__(self) -> bool:
         return bool(self.documents)
 
     def __add__(self, other: Observed) -> Observed:
-        return Observed(self.documents + other.documents)
+        return Observed(self.documents + other.documents, self.launched | other.launched)
 
     def about(self, path: str) -> Observed:
         """The observations of one file: all that a process needs that migrates it."""
         kept = (tuple((f, p) for f, p in d if _is_file(f, path)) for d in self.documents)
-        return Observed(tuple(d for d in kept if d))
+        return Observed(tuple(d for d in kept if d), self.launched)
+
+    def is_launched(self, path: str, kernel: str) -> bool:
+        """Whether a run launched the kernel of a file."""
+        return any(name == kernel and _is_file(file, path) for file, name in self.launched)
 
     def of_file(self, path: str, source: Source) -> FileFacts | None:
         """The facts that fit the file's text, or None.
@@ -209,7 +214,8 @@ def facts_of(document: Any, where: str) -> Observed:
         tuple(
             tuple((file, tuple(places.items())) for file, places in sorted(files.items()))
             for files in launches.values()
-        )
+        ),
+        frozenset(times),
     )
 
 

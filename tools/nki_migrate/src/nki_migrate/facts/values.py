@@ -258,6 +258,8 @@ class Storage:
     mentions: frozenset[tuple[str, int]] | None = None  # (name, version) in a name not made here
     basis: str = ""  # the observed fact that says what it is
     is_resident: bool = False  # in HBM up to 0.1, on chip from 0.2 on: it needs no load
+    suffix: str = ""  # follows the indices of the block dimensions: `.view(dtype)`
+    region: object = None  # `Region`: all that an assigned result, rounded first, consists of
     gather: object = None  # `Gather` or `Shift`: a part of another tensor that a tile picks
 
 

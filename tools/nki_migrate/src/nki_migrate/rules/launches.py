@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from neuroncore.findings import Edit, Finding, Safety, Severity
 from nki_migrate.index import Function, Launch
@@ -43,14 +44,53 @@ def _check_decorator(node: ast.expr, function: Function, site: Site) -> Iterator
 
 
 def _of_a_helper(node: ast.expr, function: Function, site: Site) -> Finding:
-    if not function.host_calls:
+    is_launched = site.request.observed.is_launched(site.index.source.path, function.name)
+    if not function.host_calls and not is_launched:
         message = "a function that kernels call carries no `nki.jit`"
         return site.finding("NKI1111", node, message, edits=[_remove(node, site)])
-    message = (
-        f"`{function.name}` is called by kernels and by the host: remove the decorator"
-        f" and launch it as `nki.jit({function.name})(…)`"
-    )
+    message = f"`{function.name}` is called by kernels and by the host"
+    if _is_divisible(function, site):
+        edits = _divided(node, function, site)
+        return site.finding("NKI1112", node, f"{message}: what it does is a helper", edits=edits)
+    message += f": remove the decorator and launch it as `nki.jit({function.name})(…)`"
     return site.manual("NKI1112", node, message)
+
+
+def _uses(name: str, site: Site) -> list[ast.Name]:
+    return [n for n in site.index.nodes if isinstance(n, ast.Name) and n.id == name]
+
+
+def _is_divisible(function: Function, site: Site) -> bool:
+    """Whether the name is the function's alone, and in this file; its parameters are plain."""
+    given, name = function.node.args, function.name
+    if function.node.col_offset or given.vararg or given.kwarg or given.kwonlyargs:
+        return False
+    is_bound_anew = any(not isinstance(n.ctx, ast.Load) for n in _uses(name, site))
+    is_taken = name in site.index.elsewhere or f"{name}_body" in site.index.source.text
+    return not is_bound_anew and not is_taken
+
+
+def _divided(decorator: ast.expr, function: Function, site: Site) -> list[Edit]:
+    """A kernel in front that calls what was its code, as kernels do.
+
+    Decorators above `nki.jit` are the kernel's, those below it the helper's.
+    """
+    node, name, source = function.node, function.name, site.index.source
+    jit = site.source(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    given = [*node.args.posonlyargs, *node.args.args]
+    first = len(given) - len(node.args.defaults)
+    values = ["", *(f"={site.source(v)}" for v in node.args.defaults)]
+    shown = ", ".join(p.arg + values[max(0, k - first + 1)] for k, p in enumerate(given))
+    indent, end = " " * (node.body[0].col_offset), source.newline
+    call = f"{indent}return {name}_body({', '.join(function.parameters)})"
+    lines = [f"@{jit}", f"def {name}({shown}):", call, "", "", ""]
+    column = source.lines[node.lineno - 1].index(name, len("def")) + 1
+    called = [n for n in _uses(name, site) if site.function_of(n) is not None]
+    return [
+        replace(_remove(decorator, site), text=end.join(lines)),
+        Edit(node.lineno, column, node.lineno, column + len(name), f"{name}_body"),
+        *(site.replace(n, f"{name}_body") for n in called),
+    ]
 
 
 def _remove(node: ast.expr, site: Site) -> Edit:

@@ -20,7 +20,7 @@ from nki_migrate.rewriting.inference.observed_dtypes import unlike_dtypes
 from nki_migrate.rewriting.inference.promotion import float32
 from nki_migrate.rewriting.operations.instructions import flat_size
 from nki_migrate.rewriting.operations.operators import copied, copy_into
-from nki_migrate.rewriting.views.masks import guards_of, region_of, unsupported_part
+from nki_migrate.rewriting.views.masks import Region, guards_of, region_of, unsupported_part
 from nki_migrate.rewriting.views.tensors import covers_tile, hint_of, own_dtype, tile_of
 from nki_migrate.rewriting.views.view_text import spell
 from nki_migrate.rules.rule import Hooks
@@ -212,10 +212,8 @@ def _product(
         ctx.report(Reason.ASSIGNED_PRODUCT, node, text)
         dtype = own_dtype(ctx, view) if view.buffer == "psum" else float32(ctx)
         dst = temporary(ctx, "product", shape, dtype, "psum", node)
-        if part.limits or part.guards:
-            raise Cannot(Reason.PRODUCT_MASK, "a masked product that replaces a tile", node)
         _emit(ctx, dst, stationary, moving, extra, part)
-        emit(ctx, "tensor_copy", view, [("src", dst)])
+        emit(ctx, "tensor_copy", view, [("src", dst)], Region(part.of("M", "N"), part.guards))
         return view
     if view is None:
         text = "`nisa.nc_matmul` writes to a destination in PSUM"

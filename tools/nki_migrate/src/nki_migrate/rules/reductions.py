@@ -61,7 +61,7 @@ def _reduced(ctx: Context, site: CallSite, op: str, data: Tensor, result: Result
     if op == "add" and is_truth(data.dtype) and is_truth(result.dtype):
         op = "maximum"  # a sum of truth values is a truth value in 0.1: whether any holds
     result = replace(result, hint=hint_of(data, site.name[3:]))
-    dst = destination(ctx, result, shape, computes=region.is_everywhere)
+    dst = destination(ctx, result, shape, computed=region.of_rows(shape))
     limits = cut(data, region.limits, rank_of(data))
     ctx.use(data, "op")
     assert axis is not None

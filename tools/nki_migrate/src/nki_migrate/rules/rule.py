@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from neuroncore.findings import Finding, Safety
-from nki_migrate.rewriting.context.call_site import Rewrite
+from nki_migrate.rewriting.context.call_site import Method, Rewrite
 from nki_migrate.rewriting.context.reasons import Reason
 from nki_migrate.rules.site import Site
 from nki_migrate.settings.request import VERSIONS, Request
@@ -41,7 +41,7 @@ class Hooks:
     nodes: tuple[type[ast.AST], ...] = ()
     check: Callable[[Any, Site], Iterable[Finding]] | None = None
     calls: Mapping[str, Rewrite] = field(default_factory=lambda: _NOTHING)
-    methods: Mapping[str, Rewrite] = field(default_factory=lambda: _NOTHING)
+    methods: Mapping[str, Method] = field(default_factory=lambda: _NOTHING)
     message: Callable[[str], str] | None = None
 
 

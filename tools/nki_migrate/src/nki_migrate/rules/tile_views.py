@@ -6,16 +6,17 @@ import ast
 import itertools
 from dataclasses import replace
 
+from nki_migrate.facts.dtypes import DType, item_size
 from nki_migrate.facts.values import Dim, Seq, Storage, Sym, Tensor, Value
 from nki_migrate.rewriting.context.call_site import CallSite, Target
 from nki_migrate.rewriting.context.context import Context
-from nki_migrate.rewriting.context.reasons import Cannot
+from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
 from nki_migrate.rewriting.destinations.destination import Result, result_of
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
 from nki_migrate.rewriting.operations.broadcasting import broadcast_to
 from nki_migrate.rewriting.operations.operators import copy_into
-from nki_migrate.rewriting.views.tensors import as_tensor, covers, home, own_dtype
+from nki_migrate.rewriting.views.tensors import as_tensor, covers, covers_tile, home, own_dtype
 from nki_migrate.rewriting.views.view_text import spell
 from nki_migrate.rules.rule import Hooks
 
@@ -88,6 +89,65 @@ def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value
     return Tensor(storage, shape)
 
 
+def _view(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value | None:
+    """`x.view(dtype)` stays; of a list of blocks it is the view of the block that is indexed."""
+    arguments: list[ast.expr] = [*node.args, *(k.value for k in node.keywords)]
+    dtype = as_dtype(ctx, arguments[0]) if arguments else None
+    if dtype is None or not isinstance(base, Tensor) or not _is_tile(ctx, base):
+        return None
+    shape = _shape_as(base, dtype)
+    return Tensor(_read_as(ctx, node, base, dtype, shape), shape) if shape is not None else None
+
+
+def _read_as(
+    ctx: Context, node: ast.Call, base: Tensor, dtype: DType, shape: tuple[Sym, ...]
+) -> Storage:
+    storage, view, is_whole = base.storage, f".view({dtype.text})", base.dims is None
+    is_list = is_whole and bool(storage.blocks) and not (storage.folded or storage.alone)
+    if is_list:
+        _require_index(ctx, node, storage)
+    text = home(ctx, storage) if is_list else spell(ctx, base) + view
+    ctx.wrote(storage, "other")
+    seen = replace(
+        storage, name=text, shape=shape, dtype=dtype, flat_name=None, given=True, loaded_from=None,
+        mentions=ctx.mentioned(text), suffix=view if is_list else "",
+    )  # fmt: skip
+    if not is_whole:
+        seen.blocks, seen.folded = 0, False
+    note_given(ctx, seen)  # through either name
+    return seen
+
+
+def _require_index(ctx: Context, node: ast.Call, storage: Storage) -> None:
+    """A list has no `.view`: one of its tiles is indexed, or it becomes one tile."""
+    if not isinstance(ctx.index.parent(node), ast.Subscript):
+        ctx.seen.folds.add(storage.site)
+        text = f"`{storage.name}` is a list of tiles, which has no `.view`"
+        raise Cannot(Reason.BLOCK_DIMENSIONS, f"{text}; --block-dims fold makes it one tile", node)
+
+
+def _is_tile(ctx: Context, tensor: Tensor) -> bool:
+    """Whether a tensor is the whole of one, or a whole block, with all of its last dimension."""
+    storage = tensor.storage
+    if storage.gather is not None or not tensor.shape:
+        return False
+    if tensor.dims is None:
+        return len(tensor.shape) - 1 not in storage.valid
+    return bool(storage.blocks) and not storage.valid and covers_tile(ctx, tensor)
+
+
+def _shape_as(tensor: Tensor, dtype: DType) -> tuple[Sym, ...] | None:
+    """The sizes of a tensor whose bytes are read as `dtype`; None where they are unknown."""
+    old, new = item_size(tensor.dtype), item_size(dtype)
+    if old is None or new is None:
+        return None
+    *others, last = tensor.shape or ()
+    if old >= new:
+        return (*others, last * Sym.number(old // new))
+    size, rest = divmod(last.value or 0, new // old)
+    return (*others, Sym.number(size)) if size and not rest else None
+
+
 def _leading_numbers(ctx: Context, part: Tensor) -> tuple[Dim, ...]:
     """The numbers that index the first dimensions of a tensor in HBM; none for other parts."""
     storage, dims, sizes = part.storage, part.dims or (), part.storage.shape or ()
@@ -133,6 +193,7 @@ HOOKS = {
             "broadcast_to": _broadcast,
             "astype": _astype,
             "reshape": _reshape,
+            "view": _view,
         }
     ),
     "NKI1232": Hooks(calls={"nl.copy": _rewrite_copy}),

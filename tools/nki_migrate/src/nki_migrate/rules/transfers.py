@@ -216,11 +216,14 @@ def _reject_parameters(ctx: Context, dst: Tensor, site: CallSite) -> None:
             text = f"`{name}` is a parameter: allocate and return it here, and change the callers"
             raise Cannot(Reason.OUTPUT_PARAMETER, text, site.node)
         text = f"`{name}` is an output: it is written as before, and returned"
-        is_seen = any(
-            isinstance(n, ast.expr) and ctx.seen_at(n) is not None for n in ast.walk(site.node)
-        )
-        callers = None if is_seen else f"callers take what `{ctx.function.name}` returns"
+        callers = None if _was_called(ctx) else f"callers take what `{ctx.function.name}` returns"
         ctx.report(Reason.OUTPUT_PARAMETER, site.node, text, assumption=callers)
+
+
+def _was_called(ctx: Context) -> bool:
+    """Whether a run called the function, whichever of its stores that call came to."""
+    expressions = (n for n in ast.walk(ctx.function.node) if isinstance(n, ast.expr))
+    return any(ctx.seen_at(n) is not None for n in expressions)
 
 
 def _stored_value(

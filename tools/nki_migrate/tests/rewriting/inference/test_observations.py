@@ -278,6 +278,67 @@ def test_the_id_of_one_of_two_programs_is_a_core_number(migrated):
     assert [f.severity.name for f in result.findings if f.rule == "NKI1119"] == ["NOTE"]
 
 
+WITHOUT_GRID = """\
+@nki.jit
+def kernel(x):
+    axes = nl.program_ndim()
+    row = 0 if axes == 0 else nl.program_id(0)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    if axes == 1 and nl.num_programs(axes=0) > 1:
+        nl.store(out[1], nl.load(x[1]))
+    nl.store(out[row], nl.load(x[row]))
+    return out
+"""
+
+
+def test_a_launch_without_a_grid_says_how_many_programs_there_are(migrated):
+    array = _array(1, 128, 8)
+    alone, two = migrated(WITHOUT_GRID, (array,)), migrated(WITHOUT_GRID, (array,), grid=1)
+
+    assert _open(migrated(WITHOUT_GRID)) != []
+    for result in (alone, two):
+        assert _open(result) == []
+        assert {f.severity.name for f in result.findings if f.rule == "NKI1119"} == {"NOTE"}
+
+
+OUTPUT = """\
+@nki.jit(kernel_return=False)
+def kernel(x, out):
+    for k in range(2):
+        if k == x.shape[0]:
+            nl.store(out[k], nl.load(x[k]))
+        else:
+            nl.store(out[0], nl.load(x[0]))
+"""
+
+
+def test_a_run_shows_what_callers_take_for_stores_that_it_passed_by(migrated):
+    assert any("callers" in f.assumption for f in migrated(OUTPUT).findings if f.assumption)
+    assert _open(migrated(OUTPUT, (_array(3, 128, 8), _array(3, 128, 8)))) == []
+
+
+CALLED = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out[0], nl.load(x[0]))
+    return out
+
+@nki.jit
+def other(x):
+    return kernel(x)
+"""
+
+
+def test_a_kernel_that_a_run_launched_stays_one_where_kernels_call_it(migrated):
+    assert "def kernel(x):\n    return kernel_body(x)" not in migrated(CALLED).after
+    result = migrated(CALLED, (_array(1, 128, 8),))
+
+    assert _open(result) == []
+    assert "@nki.jit\ndef kernel(x):\n    return kernel_body(x)" in result.after
+    assert "def other(x):\n    return kernel_body(x)" in result.after
+
+
 def test_programs_that_cover_the_result_are_a_loop(migrated):
     result = migrated(PROGRAMS, (_array(3, 128, 8),), grid=3)
 

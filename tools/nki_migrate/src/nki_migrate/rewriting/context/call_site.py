@@ -11,6 +11,7 @@ from nki_migrate.facts.values import Const, Tensor, Value
 from nki_migrate.rewriting.context.reasons import Cannot, Cause, Reason
 
 Rewrite = Callable[..., Value]
+Method = Callable[..., Value | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class RuleTable:
 
     reasons: Mapping[Reason, str]
     calls: Mapping[str, tuple[str, Rewrite]]
-    methods: Mapping[str, Rewrite]
+    methods: Mapping[str, Method]
     names: Mapping[str, str]
     messages: Mapping[str, Callable[[str], str]]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from neuroncore.findings import Safety, Severity
 from neuroncore.targets import TARGETS, resolve_target
+from nki_migrate.facts.dtypes import item_size
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
     Container,
@@ -38,7 +39,6 @@ _ONE = Sym.number(1)
 PSUM_BANKS = resolve_target("trn1").psum_banks
 
 
-_BYTES = {"float32": 4, "int32": 4, "uint32": 4, "bfloat16": 2, "float16": 2}  # others: 1 or more
 _LARGEST_SBUF = max(target.sbuf_bytes for target in TARGETS.values())
 
 
@@ -106,7 +106,7 @@ class _Creation:
 
     def _report_too_large(self) -> None:
         """Report what no target has room for; 0.1 placed parts of it at other times."""
-        size = Sym.number(_BYTES.get(self.dtype.key, 1) if self.dtype is not None else 1)
+        size = Sym.number(item_size(self.dtype) or 1)
         sizes = list(enumerate(self.shape or ()))
         for _, length in (s for s in sizes if s[0] != self.blocks):
             size = size * length

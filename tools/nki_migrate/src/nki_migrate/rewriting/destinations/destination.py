@@ -59,16 +59,16 @@ def destination(
     buffer: str = "sbuf",
     *,
     in_place: bool = False,
-    computes: bool | None = None,
+    computed: Region | None = None,
 ) -> Tensor:
     """The tensor that the instruction of a result writes to.
 
-    `computes` of a result that is computed: whether all of it is. Where it is rounded to a dtype of
-    its own before it gets into a tile of another dtype, it needs a tile of its own, too.
+    `computed` of a result that is computed: the part that is. Where it is rounded to a dtype of its
+    own before it gets into a tile of another dtype, it needs a tile of its own, too.
     """
     node, target = result.node, result.target
     if target.view is not None:
-        return _in_view(ctx, result, shape, buffer, computes=computes)
+        return _in_view(ctx, result, shape, buffer, computed)
     dtype = result.dtype or _guessed(ctx, node, result.guess)
     name = target.name
     if name is None:
@@ -95,23 +95,30 @@ def _in_view(
     result: Result,
     shape: tuple[Sym, ...] | str,
     buffer: str,
-    *,
-    computes: bool | None,
+    computed: Region | None,
 ) -> Tensor:
     """The view that a result is assigned to, or a tile that is then copied to it."""
     view = result.target.view
     assert view is not None
     if is_widened(ctx, shape, view):
         return _narrow(ctx, result, shape, view)
-    dtype = _rounded(ctx, result, view) if computes is not None else None
-    if dtype is None:
+    dtype = _rounded(ctx, result, view) if computed is not None else None
+    if dtype is None or computed is None:
         return view
-    if computes:
-        return temporary(ctx, result.hint, shape, dtype, buffer, result.node)
-    if is_seen_float32(ctx, dtype, float32(ctx).text):
-        return view
-    text = f"part of a result, which 0.1 rounds to `{dtype.text}` before it is assigned"
-    raise Cannot(Reason.RESULT_DTYPE, text, result.node)
+    if not computed.is_everywhere:
+        if is_seen_float32(ctx, dtype, float32(ctx).text):
+            return view
+        _require_rank(computed, view, dtype, result.node)
+    tile = temporary(ctx, result.hint, shape, dtype, buffer, result.node)
+    tile.storage.region = computed
+    return tile
+
+
+def _require_rank(part: Region, view: Tensor, dtype: DType, node: ast.AST) -> None:
+    """Part of a result is copied to the same part of a view, which has its axes."""
+    if part.rank != len(view.shape or ()):
+        text = f"part of a result, which 0.1 rounds to `{dtype.text}` before it is assigned"
+        raise Cannot(Reason.RESULT_DTYPE, text, node)
 
 
 def is_widened(ctx: Context, shape: tuple[Sym, ...] | str | None, view: Tensor) -> bool:

@@ -28,7 +28,12 @@ from nki_migrate.rewriting.context.call_site import Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_number, text_of
-from nki_migrate.rewriting.inference.observations import is_seen_core, seen_counts, seen_programs
+from nki_migrate.rewriting.inference.observations import (
+    is_seen_core,
+    seen_counts,
+    seen_programs,
+    was_without_grid,
+)
 from nki_migrate.rewriting.operations.calls import rewrite_call
 from nki_migrate.rewriting.operations.operators import binary_operator
 from nki_migrate.rewriting.views.slices import is_colon
@@ -242,7 +247,7 @@ def _num_programs(ctx: Context, node: ast.Call) -> Value | None:
 
 def _report_count(ctx: Context, node: ast.Call, axis: int | None) -> None:
     """The count of programs is one of cores now, and stays one only on a launch with as many."""
-    counts = seen_counts(ctx, node)
+    counts = seen_counts(ctx, node) or (1,) * was_without_grid(ctx)
     if axis is None or axis > 0 or any(n > CORES for n in counts) or _asks_of_other_axes(ctx):
         says = f"the observed grid had {max(counts)}" if counts else "no launch in view says it"
         text = f"how many programs there are, of which only cores are left: {says}"

@@ -256,10 +256,20 @@ def seen_counts(ctx: Context, node: ast.Call) -> tuple[int, ...]:
 def is_seen_core(ctx: Context, node: ast.Call) -> bool:
     """Whether a program id was 0 or 1 in every run: the number of one of the two cores."""
     seen = ctx.seen_at(node)
-    if seen is None or not all(run.values and set(run.values) <= {0, 1} for run in seen.runs):
+    if seen is None:
+        return was_without_grid(ctx)
+    if not all(run.values and set(run.values) <= {0, 1} for run in seen.runs):
         return False
     _say(ctx, "a grid of one axis with at most two programs", seen)
     return True
+
+
+def was_without_grid(ctx: Context) -> bool:
+    """Whether `nl.program_ndim()` was 0 in every run of the function."""
+    calls = [n for n in ast.walk(ctx.function.node) if isinstance(n, ast.Call)]
+    asked = (n for n in calls if ctx.index.canonical(n.func) == "nl.program_ndim")
+    axes = [count for node in asked for count in seen_counts(ctx, node)]
+    return bool(axes) and not any(axes)
 
 
 def most_seen(ctx: Context, size: Poly) -> int:

@@ -222,7 +222,8 @@ def instruction(ctx: Context, site: CallSite) -> Tensor:
     guess = one_of_two(ctx, *dtypes[:2]) if how.promotes and len(dtypes) > 1 else None
     hint = hint_of(first, _role(ctx, site, name, of_two=len(tiles) > 1))
     result = replace(result, dtype=dtype, guess=guess, hint=hint)
-    dst = destination(ctx, result, shape, in_place=how.in_place, computes=region.is_everywhere)
+    part = region.of_rows(shape) if how.reduces else region
+    dst = destination(ctx, result, shape, in_place=how.in_place, computed=part)
     emit(ctx, name, dst, kept, region, reduces=how.reduces)
     return dst
 

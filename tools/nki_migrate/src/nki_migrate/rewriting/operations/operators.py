@@ -124,8 +124,7 @@ def _computed(
 ) -> Tensor:
     """The result of an instruction that computes element by element, of the shape of a tile."""
     region = result.region or valid_region(ctx, tile)
-    shape, whole = whole_shape(ctx, tile), region.is_everywhere
-    dst = destination(ctx, result, shape, in_place=True, computes=whole)
+    dst = destination(ctx, result, whole_shape(ctx, tile), in_place=True, computed=region)
     emit(ctx, instruction, dst, operands, region)
     return dst
 

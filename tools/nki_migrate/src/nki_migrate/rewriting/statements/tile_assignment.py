@@ -70,7 +70,7 @@ def copy(ctx: Context, node: ast.AST, dst: Tensor, source: Tensor) -> None:
     """`nisa.tensor_copy(dst, src)`, broadcasting a (P, 1) source along the free axis."""
     if is_widened(ctx, source.shape, dst):
         source = broadcast_to(ctx, node, source, dst.shape)
-    emit(ctx, "tensor_copy", dst, [("src", source)])
+    emit(ctx, "tensor_copy", dst, [("src", source)], source.storage.region)  # type: ignore[arg-type]
 
 
 def accumulate_into_name(ctx: Context, statement: ast.AugAssign, old: Tensor, name: str) -> None:

@@ -44,6 +44,10 @@ class Region:
         """The limit of the partition axis."""
         return {axis: size for axis, size in self.limits.items() if axis == 0}
 
+    def of_rows(self, shape: tuple[Sym, ...] | str) -> Region:
+        """What is written of a result of this shape that has an element, or a few, of each row."""
+        return Region(self.rows, self.guards, self.rank if isinstance(shape, str) else len(shape))
+
 
 EVERYWHERE = Region()
 

@@ -126,7 +126,7 @@ def _split_blocks(
             " --block-dims fold (or auto) makes it one tile",
         )
     head = home(ctx, storage) + "".join(f"[{ctx.spell(d.offset)}]" for d in dims[:b])
-    return head, dims[b:], sizes[b:]
+    return head + storage.suffix, dims[b:], sizes[b:]
 
 
 def _reject_unknown_blocks(storage: Storage, dims: tuple[Dim, ...]) -> None:
