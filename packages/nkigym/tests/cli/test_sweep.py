@@ -294,7 +294,7 @@ def test_a_confined_run_keeps_the_lower_limit_of_its_shell():
 
 
 def test_the_reason_of_a_row_without_a_result_widens_no_column():
-    named = {"function": "f", "specs": ["f32[8]"], "target": "trn2", "seed": 0}
+    named = {"function": "f", "source": "k.py", "specs": ["f32[8]"], "target": "trn2", "seed": 0}
     figures = {
         "baseline_ns": None, "root_ns": 2e3, "best_ns": 1e3, "root_ratio": 4.0, "ratio": 2.0,
         "speedup": 2.0, "binding": "dma", "gap_removed": 0.5,
