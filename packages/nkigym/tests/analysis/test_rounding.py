@@ -8,6 +8,7 @@ from nkigym.baseline import baseline_kernel
 from nkigym.runners import case_of
 from nkigym.runners.protocol import wrong_output
 from nkigym.tuning import VerificationError, verify_winner
+from nkigym.tuning.task import problem
 
 FLOATS = ("f8e4m3", "f8e5m2", "bf16", "f16", "f32")
 WRONG = {
@@ -73,6 +74,37 @@ def test_a_function_that_loses_its_digits_at_integers_is_compared_at_fractions()
     assert function_check(root, wave).passed
     with pytest.raises(VerificationError, match="output 0 is not that of the function"):
         function_check(root, lambda x: 1.1 * wave(x))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        (lambda x: x * 1.0, np.floor),
+        (lambda x: x * 0.0, lambda x: x % 1),
+        (lambda x: np.where(x >= 1, x, -x), lambda x: np.where(x > 0.5, x, -x)),
+        (np.sqrt, lambda x: np.sqrt(np.abs(x))),
+        (np.log, lambda x: np.where(x > 0, np.log(np.abs(x)), 7)),
+    ],
+    ids=["floor", "remainder", "comparison", "root", "logarithm"],
+)
+def test_functions_that_are_equal_at_positive_integers_are_others(wrong, right):
+    root = baseline_kernel(wrong, "f32[128,64]")
+
+    with np.errstate(all="ignore"):
+        assert function_check(root, wrong).passed
+        with pytest.raises(VerificationError, match="output 0 is not that of the function"):
+            function_check(root, right)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f32"])
+def test_rounding_beside_a_jump_is_right(dtype):
+    def quotient(x, y):
+        return np.floor(x / y)
+
+    root = problem(quotient, [f"{dtype}[128,64]"] * 2, None, None).root
+
+    with np.errstate(all="ignore"):
+        assert function_check(root, quotient).passed
 
 
 def test_a_function_without_digits_in_float32_is_not_checked():

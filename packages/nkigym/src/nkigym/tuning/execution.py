@@ -34,17 +34,15 @@ def integers(
     ]
 
 
-def in_domain(
-    program: Program, seed: int, parts: int = 1
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def in_domain(program: Program, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Inputs and what the program gives for them: positive numbers where others have no value,
     as a root, a logarithm or a quotient may.
     """
-    inputs = integers(program, seed, parts=parts)
+    inputs = integers(program, seed)
     with np.errstate(all="ignore"):
         found = run_program(program, inputs)
-        if any(_is_nan(array).any() for array in found):
-            inputs = integers(program, seed, 1, parts)
+        if any(is_nan(array).any() for array in found):
+            inputs = integers(program, seed, 1)
             found = run_program(program, inputs)
     return inputs, found
 
@@ -92,7 +90,7 @@ def hides_unwritten(outputs: Sequence[np.ndarray]) -> bool:
     """Whether memory that nothing has written, where it begins as "nan", could contain an element
     as well: then a run in which it begins as "zero" is needed to tell.
     """
-    return any(array.dtype.kind in "iub" or _is_nan(array).any() for array in outputs)
+    return any(array.dtype.kind in "iub" or is_nan(array).any() for array in outputs)
 
 
 def difference(
@@ -110,7 +108,7 @@ def difference(
     for name, one, other in zip(names, given, wanted, strict=True):
         if one.shape != other.shape or one.dtype != other.dtype:
             return f"{name} is {one.dtype}{one.shape}, not {other.dtype}{other.shape}"
-        differs = (_bits(one) != _bits(other)) & ~(_is_nan(one) & _is_nan(other))
+        differs = (_bits(one) != _bits(other)) & ~(is_nan(one) & is_nan(other))
         if differs.any():
             at = tuple(int(n) for n in np.argwhere(differs)[0])
             return (
@@ -124,6 +122,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
 
-def _is_nan(array: np.ndarray) -> np.ndarray:
+def is_nan(array: np.ndarray) -> np.ndarray:
+    """Where elements of any dtype have no value."""
     whole = array.dtype.kind in "iub"
     return np.zeros(array.shape, np.bool_) if whole else np.isnan(array.astype(np.float32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from neuroncore.program import (
     parse_program,
     print_program,
 )
+from nki_dtypes import finfo, float32
 from nkigym.analysis.outputs import written_parameters
 from nkigym.analysis.rounding import far, relative_rounding
 from nkigym.checker import check_kernels, check_same, check_step
@@ -28,7 +29,17 @@ from nkigym.tile_rewrites import KNOWN, rewrite_graph
 from nkigym.tiles import TileProgram, parse_tiles, print_tiles
 from nkigym.tiles.lowering import lower
 from nkigym.transforms import TransformError, TransformStep, apply, certify
-from nkigym.tuning.execution import PARTS, difference, hides_unwritten, in_domain, run_source
+from nkigym.tuning.execution import (
+    LARGEST,
+    PARTS,
+    difference,
+    hides_unwritten,
+    in_domain,
+    integers,
+    is_nan,
+    run_program,
+    run_source,
+)
 
 
 class VerificationError(KernelError):
@@ -38,6 +49,8 @@ class VerificationError(KernelError):
 SEED = 7
 MARGIN = 4
 """A kernel rounds up to so many times as often as NumPy does in float32."""
+UNITS, SHIFTS = 8, 4
+"""How far and how often inputs are shifted to see whether the function jumps there."""
 NUMBERED = 1 << 27
 """Elements that the calls of a kernel write, all iterations counted, up to which it is numbered at
 its real size where there is not a smaller one: at most some ten seconds.
@@ -86,37 +99,104 @@ def verify_winner(
 
 
 def _computes(root: Program, reference: Reference) -> Check:
-    """The kernel to begin with against its function, which NumPy executes in float64: on integers;
-    on fractions where the function in float32 is far from that, too, as the sine of 2 π n is.
+    """The kernel to begin with against its function, which NumPy executes in float64: on integers,
+    and on fractions, where a floor is not the identity. Where an output is far from float64 in
+    float32 as well, as the sine of 2 π n is, the other inputs decide.
     """
-    relative, differs = relative_rounding(root), set[int]()
+    relative, equal, differs = relative_rounding(root), 0, set[int]()
     for parts in (1, PARTS):
-        inputs, found = in_domain(root, SEED, parts)
+        if equal and _unit(root) > finfo(float32).eps:
+            break  # rounding on the way may cross a comparison
         try:
-            wanted = reference(_as_floats(inputs, np.float64))
+            num_outputs, differs, wrong = _compared(root, reference, parts, relative)
         except Exception as wrong:  # it takes arrays of the generator, or none of float64
             return Check("function", None, f"NumPy cannot execute it: {wrong}")
-        if len(wanted) != len(root.results):
-            what = f"{len(root.results)} outputs, {len(wanted)} of the function"
+        if num_outputs != len(root.results):
+            what = f"{len(root.results)} outputs, {num_outputs} of the function"
             return Check("function", False, what)
-        differs = _differing(found, wanted, relative)
-        if not differs:
-            said = f"{len(wanted)} outputs of NumPy in float64, to {relative:.0e} and one rounding"
-            return Check("function", True, said)
-        rounded = map(_as_output, reference(_as_floats(inputs, np.float32)), found)
-        single = [a.astype(got.dtype) for a, got in zip(rounded, found, strict=False)]
-        if wrong := differs - _differing(single, wanted, relative / MARGIN):
+        if wrong:
             return Check("function", False, f"output {min(wrong)} is not that of the function")
-    said = f"output {min(differs)} of NumPy in float32 is not that in float64 either"
-    return Check("function", None, said)
+        equal += not differs
+    if not equal:
+        said = f"output {min(differs)} of NumPy in float32 is not that in float64 either"
+        return Check("function", None, said)
+    said = f"{len(root.results)} outputs of NumPy in float64, to {relative:.0e} and one rounding"
+    return Check("function", True, said)
+
+
+class _Compared(NamedTuple):
+    num_outputs: int
+    """Of the function."""
+    differs: set[int]
+    """Outputs whose difference from the function's is not explained by rounding."""
+    wrong: set[int]
+    """The ones of which NumPy in float32 is nearer."""
+
+
+def _compared(root: Program, reference: Reference, parts: int, relative: float) -> _Compared:
+    """On multiples of 1 / parts; where some of the kernel's outputs have no value, then on positive
+    ones.
+    """
+    for least in (-LARGEST, 1):
+        inputs = integers(root, SEED, least, parts)
+        with np.errstate(all="ignore"):
+            found = run_program(root, inputs)
+        wanted = reference(_as_floats(inputs, np.float64))
+        differs = _differing(found, wanted, relative)
+        if differs and parts > 1:
+            near = _nearest(found, wanted, [reference(each) for each in _shifted(root, inputs)])
+            differs = _differing(found, near, relative)
+        wrong = set[int]()
+        if differs:
+            rounded = map(_as_output, reference(_as_floats(inputs, np.float32)), found)
+            single = [a.astype(got.dtype) for a, got in zip(rounded, found, strict=False)]
+            wrong = differs - _differing(single, wanted, relative / MARGIN)
+        if wrong or not any(is_nan(array).any() for array in found):
+            break
+    return _Compared(len(wanted), differs, wrong)
+
+
+def _shifted(root: Program, inputs: Sequence[np.ndarray]) -> Iterator[list[np.ndarray]]:
+    """Inputs in float64 that differ by some units of the narrowest float of the program."""
+    random = np.random.default_rng(SEED)
+    most = UNITS * _unit(root)
+    for _ in range(SHIFTS):
+        exact = _as_floats(inputs, np.float64)
+        yield [
+            a if a.dtype.kind in "iub" else a + random.uniform(-most, most, a.shape) for a in exact
+        ]
+
+
+def _unit(root: Program) -> float:
+    """Of the narrowest float of a program, relative."""
+    floats = [b.dtype for b in root.buffers().values() if b.dtype.is_float]
+    return max((finfo(dtype).eps for dtype in floats), default=0.0)
+
+
+def _nearest(
+    found: Sequence[np.ndarray], wanted: Sequence[Any], shifted: Sequence[Sequence[Any]]
+) -> list[np.ndarray]:
+    """What is nearest to a kernel's outputs between values of the function for such inputs: beside
+    a jump, as of a floor, rounding decides which of two values is right.
+    """
+    near = []
+    for got, *values in zip(found, wanted, *shifted, strict=False):
+        exact = [_as_output(value, got).astype(np.float64) for value in values]
+        least, most = np.fmin.reduce(exact), np.fmax.reduce(exact)
+        with_value = np.clip(got.astype(np.float64), least, most)
+        near.append(np.where(is_nan(got), exact[0], with_value))
+    return near
 
 
 def _differing(found: Sequence[np.ndarray], wanted: Sequence[Any], relative: float) -> set[int]:
-    """The outputs whose difference from the function's is not explained by rounding."""
+    """Outputs that are far from the function's; which elements of a sum or maximum have no value
+    where an operand has none is not compared.
+    """
     pairs = [(got, _as_output(want, got)) for got, want in zip(found, wanted, strict=False)]
     return {
         number for number, (got, want) in enumerate(pairs)
-        if got.shape != want.shape or far(got, want, relative, ulps=3 / 2).any()
+        if got.shape != want.shape
+        or (far(got, want, relative, ulps=3 / 2) & ~(is_nan(want) & is_nan(got).any())).any()
     }  # fmt: skip
 
 
