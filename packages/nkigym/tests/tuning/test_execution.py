@@ -26,6 +26,19 @@ def test_a_product_cut_in_narrower_ones_is_the_same_to_the_bit(rng, dtype):
         assert difference(run_source(emit(program), program, arrays), wanted) is None
 
 
+def test_a_kernel_leaves_no_folder_and_removes_that_of_a_killed_process(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    abandoned = tmp_path / "nkigym-killed"
+    abandoned.mkdir()
+    (abandoned / ".nki-run").touch()
+    (abandoned / "kernel.py").touch()
+    start = baseline_kernel(lambda x: x * 2.0, "f32[8, 8]")
+
+    run_source(emit(start), start, [np.ones((8, 8), np.float32)])
+
+    assert [*tmp_path.iterdir()] == []
+
+
 def _narrowed(start):
     """Programs whose product is cut: in two, and again."""
     for step in opportunities(start):

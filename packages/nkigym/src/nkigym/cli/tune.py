@@ -40,6 +40,7 @@ from nkigym.search import (
 )
 from nkigym.sweeps import PRELOAD, SweepTask, run_sweep
 from nkigym.tuning import Tuned, tune
+from nkigym.tuning.execution import TEMPORARY
 from nkigym.tuning.loading import load_kernel
 from nkigym.tuning.schedule_steps import schedule_section
 from nkigym.tuning.task import STARTS, tuning_task
@@ -91,8 +92,6 @@ def headed(tuned: Tuned, named: str) -> str:
     return "\n".join([*rows, "", tuned.source])
 
 
-TEMPORARY = "nkigym-"
-"""Of the folder of a store that is not named."""
 FORMATS: Mapping[str, Callable[[Tuned], str]] = {
     "text": str,
     "json": lambda tuned: json.dumps(tuned.to_json()),

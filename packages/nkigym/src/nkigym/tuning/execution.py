@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import runpy
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Literal
 
 import numpy as np
 
+from neuroncore.commands.folders import new_folder, remove_abandoned
 from neuroncore.options import Options
 from neuroncore.program import Program, execute_program
 
@@ -49,6 +50,8 @@ def in_domain(program: Program, seed: int) -> tuple[list[np.ndarray], list[np.nd
 
 _KERNEL = re.compile(r"^@nki\.jit\ndef (\w+)", re.MULTILINE)
 
+TEMPORARY = "nkigym-"
+"""Folders of runs and of their kernels begin with it."""
 Begins = Literal["nan", "zero"]
 """Memory that nothing has written; integers have a number of the machine's for "nan"."""
 
@@ -59,8 +62,9 @@ def run_source(
     """The outputs of the program's source: its results, then its arguments."""
     import nki_runtime
 
+    remove_abandoned(Path(gettempdir()), f"{TEMPORARY}*")
     with (
-        tempfile.TemporaryDirectory() as folder,
+        new_folder(TEMPORARY) as folder,
         nki_runtime.use(
             nki=program.nki,
             target=program.target,
@@ -69,7 +73,7 @@ def run_source(
             product_sums="float64",
         ),
     ):
-        file = Path(folder) / "kernel.py"
+        file = folder / "kernel.py"
         file.write_text(source, "utf-8")
         (name,) = _KERNEL.findall(source)  # another than the program's where the source needs that
         kernel = runpy.run_path(str(file))[name]
