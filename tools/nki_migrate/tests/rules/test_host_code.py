@@ -125,7 +125,13 @@ def test_a_kernel_that_a_kernel_calls_too_is_one_that_calls_a_helper():
 
 @pytest.mark.parametrize(
     ("parameters", "more"),
-    [("t, *rest", ""), ("t, *, n=2", ""), ("t", "inner = inner\n"), ("t", "inner_body = 3\n")],
+    [
+        ("t, *rest", ""),
+        ("t, *, n=2", ""),
+        ("t", "inner = inner\n"),
+        ("t", "inner_body = 3\n"),
+        ("t", "def helper(inner):\n    return inner\n\n"),
+    ],
 )
 def test_a_kernel_that_a_kernel_calls_too_is_left_where_a_helper_is_not_plain(parameters, more):
     text = HEADER + (

@@ -66,6 +66,7 @@ def _is_divisible(function: Function, site: Site) -> bool:
     if function.node.col_offset or given.vararg or given.kwarg or given.kwonlyargs:
         return False
     is_bound_anew = any(not isinstance(n.ctx, ast.Load) for n in _uses(name, site))
+    is_bound_anew |= any(isinstance(n, ast.arg) and n.arg == name for n in site.index.nodes)
     is_taken = name in site.index.elsewhere or f"{name}_body" in site.index.source.text
     return not is_bound_anew and not is_taken
 
