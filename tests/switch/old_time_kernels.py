@@ -34,3 +34,13 @@ def row_that_an_array_names(x, number):
     row, column = nl.mgrid[0:1, 0 : x.shape[1]]
     nisa.dma_copy(dst=y[row, column], src=x[nl.load(number), column])
     return y
+
+
+@nki.jit
+def row_of_a_reshaped(x, number):
+    """A row of x (2, 150, 64) as one of (300, 64)."""
+    y = nl.ndarray((1, x.shape[-1]), dtype=x.dtype, buffer=nl.shared_hbm)
+    row, column = nl.mgrid[0:1, 0 : x.shape[-1]]
+    rows = x.reshape((x.shape[0] * x.shape[1], x.shape[2]))
+    nisa.dma_copy(dst=y[row, column], src=rows[nl.load(number), column])
+    return y

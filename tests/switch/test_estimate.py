@@ -171,6 +171,18 @@ def test_the_number_of_a_row_that_a_tile_names_does_not_matter_for_time(old_kern
     assert estimate(old_kernels.row_that_an_array_names, x, spec).total_ns == found.total_ns
 
 
+def test_an_index_into_a_reshaped_tensor_costs_what_it_costs_in_one_made_so(old_kernels):
+    x, number = np.ones((2, 150, 64), np.float32), np.array([[170]], np.int32)
+
+    found = estimate(old_kernels.row_of_a_reshaped, x, number)
+
+    made_so = estimate(old_kernels.row_that_an_array_names, x.reshape(300, 64), number)
+    assert found.total_ns == made_so.total_ns
+    assert found.uncertainty.sensitivities == made_so.uncertainty.sensitivities
+    with pytest.raises(UnsupportedError, match="of a tensor that has been reshaped"):
+        program_of(old_kernels.row_of_a_reshaped, x, number)
+
+
 # -- what it rejects ------------------------------------------------------------------------------
 
 

@@ -126,10 +126,10 @@ def _recorded(
                 hint="pass arrays: they decide what the kernel does",
             ) from None
         recorders = _record(kernel, run, specs.copied(given), cores, needs_values=True)
+    programs = [recorder.program() for recorder in recorders]
     for recorder in recorders:
         if recorder.timed_alone is not None and not for_time:
             raise recorder.timed_alone
-    programs = [recorder.program() for recorder in recorders]
     for program in programs:
         reject_shared_memory(program, named)
     return [(p, recorder.options) for p, recorder in zip(programs, recorders, strict=True)]

@@ -161,6 +161,6 @@ class IndirectOperand(Operand):
         assert indirect is not None and self.index is not None
         view, index = self._view(offset), self.index()
         index.initialize()
-        limit = buffer.shape[indirect.dim]
+        limit, _ = indirect.rows(buffer)
         view.dynamic = Dynamic(index, index_stride(self.access, buffer), limit)
         return view

@@ -30,7 +30,7 @@ def index_stride(access: Access, buffer: Buffer) -> int:
     """Elements of the access that one step of its index moves it; 0 without an index."""
     if access.indirect is None:
         return 0
-    step = buffer.strides[access.indirect.dim]
+    _, step = access.indirect.rows(buffer)
     return in_elements(access, buffer, step)
 
 
@@ -45,8 +45,8 @@ def spec_at(access: Access, buffers: Mapping[str, Buffer], core: NeuronCore, off
         index = access.indirect.index
         index_spec = spec_at(index, buffers, core, index.offset.constant)
         kind, dim = access.indirect.kind, access.indirect.dim
-        stride = index_stride(access, buffer)
-        indirect = Indirection(kind, dim, stride, index_spec, buffer.shape[dim])
+        limit, _ = access.indirect.rows(buffer)
+        indirect = Indirection(kind, dim, index_stride(access, buffer), index_spec, limit)
     return make_spec(
         access.shape, access.strides, dtype, buffer.space, storage, start,
         indirect=indirect, bank_offset=bank, mutable=buffer.content is None,

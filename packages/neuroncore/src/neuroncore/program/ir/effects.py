@@ -97,4 +97,5 @@ def _reachable(access: Access, buffer: Buffer) -> tuple[tuple[int, ...], tuple[i
         return access.shape, access.strides
     by_row = access.indirect.kind == "vector"
     shape, strides = access.shape[by_row:], access.strides[by_row:]
-    return (buffer.shape[access.indirect.dim], *shape), (index_stride(access, buffer), *strides)
+    rows, _ = access.indirect.rows(buffer)
+    return (rows, *shape), (index_stride(access, buffer), *strides)

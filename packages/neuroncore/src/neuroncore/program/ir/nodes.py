@@ -69,12 +69,18 @@ class Indirect:
     """A dynamic part of an access: an index read on the device moves it along `dim` of its buffer.
 
     `kind` "scalar": `index` is one int for the whole access; "vector": one int per row of the
-    access's dimension 0.
+    access's dimension 0. `steps`: how many rows it counts, and the elements of the buffer in each,
+    where these are not its dimension `dim` (of a tensor that was reshaped; in programs for time).
     """
 
     kind: str
     index: Access
     dim: int = 0
+    steps: tuple[int, int] | None = None
+
+    def rows(self, buffer: Buffer) -> tuple[int, int]:
+        """How many rows of the buffer it counts, and the elements in each."""
+        return self.steps or (buffer.shape[self.dim], buffer.strides[self.dim])
 
 
 @dataclass(frozen=True, slots=True)

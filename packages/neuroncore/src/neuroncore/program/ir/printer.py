@@ -133,4 +133,6 @@ def access_text(access: Access, buffers: dict[str, Buffer]) -> str:
     if access.indirect is not None:
         index = access_text(access.indirect.index, buffers)
         more += f", {access.indirect.kind}_offset={index}, dim={access.indirect.dim}"
+        if access.indirect.steps is not None:
+            more += f", steps={[*access.indirect.steps]}"
     return f"{access.buffer}.ap([{pairs}]{more})"

@@ -67,7 +67,7 @@ class StatementKinds:
             tensor = self._tensors.get(access.buffer)
             which = -1 - (self._tensor(self.buffers[access.buffer]) if tensor is None else tensor)
         moved = access.indirect
-        index = (moved.kind, moved.dim, self._access(moved.index, own)) if moved else None
+        index = moved and (moved.kind, moved.dim, moved.steps, self._access(moved.index, own))
         return which, access.offset.terms, access.shape, access.strides, access.dtype, index
 
     def _tensor(self, buffer: Buffer) -> int:

@@ -58,7 +58,7 @@ class Recorder(Watcher):
         self._unsupported: UnsupportedError | None = None
         self.core: Core | None = None
         self._version: tuple[int, int] | None = None
-        self._columns = RunColumns()
+        self._columns = RunColumns(for_time)
         self._tensors: dict[int, RecordedTensor] = {}
         """By id of the storage; a storage that dies is replaced by the next with its id."""
         self._forms: dict[tuple[int, int, str | None], _Form] = {}
@@ -339,6 +339,7 @@ class Recorder(Watcher):
         if self._unsupported is not None:
             raise self._unsupported
         rows, forms, pinned = self._columns.as_rows()
+        self.timed_alone = self.timed_alone or self._columns.timed_alone
         program = Program(
             name_of(self.kernel),
             tuple(forms.buffers[t.number] for t in self._parameters),

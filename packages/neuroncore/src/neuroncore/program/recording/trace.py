@@ -116,6 +116,9 @@ class _Buffers(dict[int, Buffer]):
 class RunColumns:
     """The run as columns; a row is a call or a tensor that was made."""
 
+    for_time: bool
+    timed_alone: UnsupportedError | None = None
+    """Why the rows are for time alone."""
     tensors: list[RecordedTensor] = field(default_factory=list)
     results: list[RecordedTensor] = field(default_factory=list)
     models: list[RecordedCall | RecordedTensor] = field(default_factory=list)
@@ -164,7 +167,7 @@ class _Assembly:
         self.statement_kinds = StatementKinds(
             by_name, {self.buffers[t.number].name for t in pinned}, True
         )
-        self.writer = _Writer(self.buffers, by_name)
+        self.writer = _Writer(self.buffers, by_name, run)
 
     def rows(self) -> tuple[Rows, Forms, frozenset[int]]:
         self.reject_gathered()
@@ -254,6 +257,7 @@ class _Writer:
     buffers: Mapping[int, Buffer]
     by_name: dict[str, Buffer]
     """The buffers that were written."""
+    run: RunColumns
     attrs: dict[tuple[int, bool], Mapping[str, Any]] = field(default_factory=dict)
 
     def call(self, noted: RecordedCall, defaulted: bool) -> Call:
@@ -280,25 +284,31 @@ class _Writer:
         if index is not None:
             moved = spec.indirect
             assert moved is not None
-            dim = _dim_of(moved, spec, buffer)
-            indirect = Indirect(moved.kind, self.access(index), dim)
+            rows = _rows_of(moved, spec, buffer, self.run)
+            indirect = Indirect(moved.kind, self.access(index), *rows)
         made = Access(buffer.name, Affine(), spec.shape, spec.strides, dtype, indirect)
         return canonical(made, buffer)
 
 
-def _dim_of(moved: Indirection, spec: Spec, buffer: Buffer) -> int:
-    """The dimension of the buffer that an index moves along, which may have been reshaped since.
+def _rows_of(
+    moved: Indirection, spec: Spec, buffer: Buffer, run: RunColumns
+) -> tuple[int, tuple[int, int] | None]:
+    """The dimension of the buffer that an index moves along, which may have been reshaped since;
+    for time, else number and size of the rows that it counts.
 
     Raises UnsupportedError where the buffer has no such dimension.
     """
-    step = moved.stride * spec.dtype.itemsize
+    step, odd = divmod(moved.stride * spec.dtype.itemsize, buffer.dtype.itemsize)
     for dim in sorted(range(len(buffer.shape)), key=lambda dim: dim != moved.dim):
-        is_as_far = buffer.strides[dim] * buffer.dtype.itemsize == step
-        if is_as_far and moved.limit == buffer.shape[dim]:
-            return dim
-    raise UnsupportedError(
+        if not odd and (moved.limit, step) == (buffer.shape[dim], buffer.strides[dim]):
+            return dim, None
+    reason = UnsupportedError(
         f"an index along dimension {moved.dim} of a tensor that has been reshaped",
         expected=f"a dimension of {buffer.name}, whose shape is {buffer.shape}",
         got=f"{moved.limit} steps of {moved.stride} elements",
         hint="make the tensor in the shape that is indexed",
     )
+    if not run.for_time or odd:
+        raise reason
+    run.timed_alone = reason
+    return 0, (moved.limit, step)
