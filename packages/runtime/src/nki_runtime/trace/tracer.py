@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.files import check_writable, naming_output, write_whole
 from neuroncore.errors import LaunchError
-from neuroncore.timeline import Bar, Timeline, launch_starts
+from neuroncore.timeline import Timeline, launch_starts
 from nki_runtime.trace import LaunchRecorder, write_svg
 
 SVG, PARQUET = ".svg", ".parquet"
@@ -61,7 +61,9 @@ def _writer(file: Path) -> Any:
         if file.suffix == PARQUET:
             import pyarrow.parquet  # noqa: F401
 
-            return _write_parquet
+            from nki_runtime.trace.instruction_table import write_table
+
+            return write_table
         from nki_runtime.trace.perfetto import write_trace
     except ImportError as absent:
         raise LaunchError(
@@ -69,33 +71,3 @@ def _writer(file: Path) -> Any:
             hint=f"pip install 'nki-runtime[{extra}]', or --trace FILE.svg, which needs nothing",
         ) from None
     return write_trace
-
-
-_COLUMNS: dict[str, Callable[[Bar], Any]] = {
-    "duration_ns": lambda bar: bar.busy_ns,
-    "engine": lambda bar: bar.lane if bar.queue is None else f"dma{bar.queue}",
-    "opcode": lambda bar: bar.kind.upper(),
-    "bir_instruction_name": lambda bar: bar.instruction,
-    "kernel_instruction_name": lambda bar: bar.name or "",
-    "nki_source_location": lambda bar: f"{bar.place.file}:{bar.place.line}" if bar.place else "",
-    "id": lambda bar: bar.number,
-}
-"""Column of neuroncore's profile_columns.json → its value of a micro-op, beside the times."""
-
-
-def _write_parquet(timelines: Sequence[Timeline], file: Path) -> None:
-    """Write launches one after the other, a row per micro-op, which is busy from start to end.
-
-    It is the profiler's Instruction table: `--profile` reads it. Needs the `profile` extra.
-    """
-    from pyarrow import table
-    from pyarrow.parquet import write_table
-
-    rows = [(at, t.core or 0, bar) for t, at in launch_starts(timelines) for bar in t.bars]
-    times = {
-        "start_ts": [at + bar.start_ns for at, _, bar in rows],
-        "end_ts": [at + bar.start_ns + bar.busy_ns for at, _, bar in rows],
-        "pcore_idx": [core for _, core, _ in rows],
-    }
-    columns = {name: [of(bar) for *_, bar in rows] for name, of in _COLUMNS.items()}
-    write_table(table(times | columns), file)

@@ -13,11 +13,12 @@ def by_track(bars: Sequence[Bar]) -> dict[tuple[str, int], list[Bar]]:
     """Name and rank of each track → its bars."""
     found: dict[tuple[str, int], list[Bar]] = {}
     for bar in bars:
-        found.setdefault(_track_of(bar), []).append(bar)
+        found.setdefault(track_of(bar), []).append(bar)
     return dict(sorted(found.items(), key=lambda item: item[0][1]))
 
 
-def _track_of(bar: Bar) -> tuple[str, int]:
+def track_of(bar: Bar) -> tuple[str, int]:
+    """Name and rank of the track that a bar is drawn on."""
     if bar.queue is not None:
         return f"DMA queue {bar.queue}", 100 + bar.queue
     rank = 10 + 2 * ENGINES.index(bar.lane)

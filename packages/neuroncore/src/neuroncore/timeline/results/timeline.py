@@ -12,13 +12,14 @@ from neuroncore.findings.notebook_html import ShownAsHtml
 from neuroncore.program import Buffer, Call, Program
 from neuroncore.source_location import Place
 from neuroncore.timeline.compilation.toolchain import Transformation
-from neuroncore.timeline.model.bars import CAUSES, KINDS, NO_BAR, TRANSFER, Played
+from neuroncore.timeline.model.bars import CAUSES, KINDS, MULTIPLY, NO_BAR, TRANSFER, Played
 from neuroncore.timeline.model.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
 from neuroncore.timeline.playing.sites import Site
 from neuroncore.timeline.playing.skipped_periods import Twin
 from neuroncore.timeline.playing.state import State
 from neuroncore.timeline.results.occupancy import Life, lives, occupancy
 from neuroncore.timeline.results.uncertainty import MEASURED, Uncertainty, uncertainty
+from neuroncore.work import MultiplyMoving
 
 LINES = 6
 """Lines of the critical path that are shown."""
@@ -47,6 +48,8 @@ class Bar:
     call: Call
     hbm_bytes: int = 0
     """What a DMA moves to or from HBM."""
+    flops: int = 0
+    """Of a matmul, what this multiply computes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,7 @@ class Timeline(ShownAsHtml):
             self._ns(played.end), call.origin,
             None if played.cause == NO_BAR else self._state.skips.place(played.cause),
             CAUSES[played.why], call,
-            site.hbm_bytes,
+            site.hbm_bytes, _flops(site) if played.kind == MULTIPLY else 0,
         )  # fmt: skip
 
     def critical_path(self) -> list[CriticalPathStep]:
@@ -241,6 +244,12 @@ class Timeline(ShownAsHtml):
 
     def __repr__(self) -> str:
         return f"<timeline of {self.program.name} on {self.target}: {self.total_ns / 1e3:.2f} µs>"
+
+
+def _flops(site: Site) -> int:
+    """Of one of its multiplies: all are alike."""
+    multiply = site.work[-1]
+    return multiply.flops if isinstance(multiply, MultiplyMoving) else 0
 
 
 def launch_starts(timelines: Sequence[Timeline]) -> Iterator[tuple[Timeline, float]]:
