@@ -19,7 +19,7 @@ import pytest
 from neuroncore.program import parse_program
 from neuroncore.timeline import Timeline, estimate
 from neuroncore.timeline.profiles.rows import columns
-from nki_runtime.trace.instruction_table import VALUES, write_table
+from nki_runtime.trace.instruction_table import VALUES, write_instruction_table
 
 K, M, N, STEPS = 128, 64, 256, 6
 PROGRAM = f"""\
@@ -54,7 +54,7 @@ def timeline(request: pytest.FixtureRequest) -> Timeline:
 @pytest.fixture
 def query(timeline: Timeline, tmp_path: Path) -> Any:
     """Runs a query on the table Instruction of the timeline."""
-    write_table([timeline], tmp_path / "Instruction.parquet")
+    write_instruction_table([timeline], tmp_path / "Instruction.parquet")
     table = pq.read_table(tmp_path / "Instruction.parquet").to_pydict()
     database = sqlite3.connect(":memory:")
     database.execute(f"CREATE TABLE Instruction ({', '.join(table)})")
@@ -73,7 +73,7 @@ def test_every_column_is_written_or_has_a_reason():
 
 
 def test_a_column_has_its_unit(timeline, tmp_path):
-    write_table([timeline], tmp_path / "t.parquet")
+    write_instruction_table([timeline], tmp_path / "t.parquet")
 
     fields = pq.read_schema(tmp_path / "t.parquet")
     units = {field.name: field.metadata[b"unit"].decode() for field in fields}

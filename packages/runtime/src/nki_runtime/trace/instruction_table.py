@@ -193,7 +193,7 @@ VALUES: dict[str, Callable[[_Row], Any]] = {
 """Column of the table → its value; units and meaning are those of profile_columns.json."""
 
 
-def write_table(timelines: Sequence[Timeline], file: Path) -> None:
+def write_instruction_table(timelines: Sequence[Timeline], file: Path) -> None:
     """Write launches one after the other, a row per micro-op, which is busy from start to end."""
     import pyarrow as pa
     from pyarrow import parquet

@@ -10,7 +10,7 @@ from typing import Any
 from neuroncore.commands.files import check_writable, naming_output, write_whole
 from neuroncore.errors import LaunchError
 from neuroncore.timeline import Timeline, launch_starts
-from nki_runtime.trace import LaunchRecorder, write_svg
+from nki_runtime.trace import LaunchRecorder, write_instruction_table, write_svg
 
 SVG, PARQUET = ".svg", ".parquet"
 OPENED_BY = {SVG: "a browser", PARQUET: "--profile and any reader of Parquet"}
@@ -61,9 +61,7 @@ def _writer(file: Path) -> Any:
         if file.suffix == PARQUET:
             import pyarrow.parquet  # noqa: F401
 
-            from nki_runtime.trace.instruction_table import write_table
-
-            return write_table
+            return write_instruction_table
         from nki_runtime.trace.perfetto import write_trace
     except ImportError as absent:
         raise LaunchError(
