@@ -1,7 +1,7 @@
 """Timelines as the profiler's Instruction table in Parquet: a row per micro-op.
 
-Needs the `profile` extra. Columns, their units and those that are not written with the reason are
-in neuroncore's profile_columns.json; `--profile` reads the table.
+Needs the `profile` extra. Neuroncore's profile_columns.json has the columns, their units, and why
+the others are not written; `--profile` reads the table.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ VALUES: dict[str, Callable[[_Row], Any]] = {
         if row.bar.lane == "scalar" and row.bar.instruction.startswith("activation") else None
     ),
 }  # fmt: skip
-"""Column of the table → its value; units and meaning are those of profile_columns.json."""
+"""Column of the table → its value; its unit is in profile_columns.json."""
 
 
 def write_instruction_table(timelines: Sequence[Timeline], file: Path) -> None:
