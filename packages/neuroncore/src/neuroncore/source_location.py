@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from types import CodeType, FrameType
@@ -159,8 +160,31 @@ _PLACES_KEPT = 1 << 14
 
 
 def _place_in(code: CodeType, at: int, current_line: int) -> Place:
-    positions = next(islice(code.co_positions(), at // 2, None), None)
-    line, end_line, column, end_column = positions or (None, None, None, None)
+    line, end_line, column, end_column = _position(code, at // 2) or (None, None, None, None)
     if line is None or column is None:
         return Place(code.co_filename, current_line)
     return Place(code.co_filename, line, column, end_line, end_column)
+
+
+Position = tuple[int | None, int | None, int | None, int | None]
+
+
+def _position(code: CodeType, index: int) -> Position | None:
+    """The range of one instruction of a code.
+
+    They are read from the first on: a long function that runs from top to bottom is read once.
+    """
+    kept = _readers.pop(id(code), None)
+    if kept is None or kept[0] is not code or kept[2] > index:
+        kept = code, code.co_positions(), 0
+    _, positions, begin = kept
+    found = next(islice(positions, index - begin, None), None)
+    if len(_readers) >= _READERS_KEPT:
+        _readers.clear()
+    _readers[id(code)] = code, positions, index + 1
+    return found
+
+
+_readers: dict[int, tuple[CodeType, Iterator[Position], int]] = {}
+"""By id of a code, which the entry keeps alive: its positions, and the one that comes next."""
+_READERS_KEPT = 64
