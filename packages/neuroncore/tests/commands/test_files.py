@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from neuroncore.commands.files import write_folder, write_text, write_whole
+from neuroncore.commands.files import (
+    OutputError,
+    ReservedOutput,
+    write_folder,
+    write_text,
+    write_whole,
+)
 
 DIES = """
 import os, signal
@@ -82,3 +88,16 @@ def test_a_folder_is_written_whole(tmp_path):
     assert {*tmp_path.iterdir()} == {tmp_path / "made"}
     assert (tmp_path / "made/a/b").read_text() == "text"
     assert (tmp_path / "made").stat().st_mode == tmp_path.joinpath("made/a").stat().st_mode
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_that_a_program_has_replaced_is_not_written(tmp_path):
+    pipe, other = tmp_path / "pipe", tmp_path / "other"
+    os.mkfifo(pipe)
+    os.mkfifo(other)
+    output = ReservedOutput("-o", pipe)
+    pipe.unlink()
+    pipe.symlink_to(other)
+
+    with pytest.raises(OutputError, match="the program has put another file there"):
+        output.write("tool", "text")

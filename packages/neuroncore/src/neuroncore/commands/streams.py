@@ -77,6 +77,9 @@ def _streams(program: str) -> Iterator[None]:
             for stream in {id(each): each for each in (ours, sys.stdout)}.values():
                 _flush(stream)
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # of an argument; `Path.is_file` raises it, too
+            sys.stderr.write(f"{program}: {error.filename}: {error.strerror}\n")
+            raise SystemExit(UNWRITABLE) from None
         if not is_of_stdout(error):
             raise
         raise SystemExit(unwritable(program, error)) from None
