@@ -16,8 +16,8 @@ from packages.nkigym.tests import tuning_kernels
 
 from neuroncore.executors import ExecutorLostError, InProcess, pool, ray_cluster
 from nkigym.search import Budget
-from nkigym.store import Store, StoreFullError
-from nkigym.sweeps import SweepFileError, SweepTask, read_sweep, run_sweep
+from nkigym.store import Result, Store, StoreFullError
+from nkigym.sweeps import Sweep, SweepFileError, SweepTask, read_sweep, run_sweep
 
 FILE = Path(tuning_kernels.__file__)
 TASKS = f"""
@@ -409,3 +409,14 @@ def test_a_run_whose_head_is_killed_ends_and_is_resumed(sweep_file, tmp_path, ki
     sweep = run_sweep(read_sweep(sweep_file), InProcess(), store)
     assert sweep.is_complete and sweep.resumed == counts[-1]
     assert stored_rows(store) == len(sweep.tasks)
+
+
+def test_results_that_a_job_reports_twice_are_counted_once():
+    sweep = Sweep({})
+    results = [Result(digest, 2.0, 1.0, ()) for digest in "ab"]
+
+    sweep.add("key", results)
+    sweep.add("key", results)
+    sweep.add("another", results[:1])
+
+    assert sweep.results == 3

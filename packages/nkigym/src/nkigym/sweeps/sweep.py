@@ -49,8 +49,10 @@ class Sweep:
     startup_s: float = 0.0
     seconds: float = 0.0
     began: float = field(default_factory=time.monotonic)
-    results: int = 0
-    """Results that jobs have reported."""
+    reported: set[tuple[str, str]] = field(default_factory=set)
+    """Results that jobs have reported, as keys and digests: a job that runs again, or that an
+    interruption ends while it reports, reports some twice.
+    """
     best: dict[str, tuple[float, float]] = field(default_factory=dict)
     """By key, the least latency of them, and its roofline."""
     shares: Counter[str] = field(default_factory=Counter)
@@ -62,10 +64,15 @@ class Sweep:
 
     def add(self, key: str, results: Sequence[Result]) -> None:
         """Count what a job reports."""
-        self.results += len(results)
+        self.reported |= {(key, r.digest) for r in results}
         found = [(r.latency_ns, r.bound_ns) for r in results if r.bound_ns]
         if known := [*found, *filter(None, [self.best.get(key)])]:
             self.best[key] = min(known)
+
+    @property
+    def results(self) -> int:
+        """How many results jobs have reported."""
+        return len(self.reported)
 
     @property
     def ordered(self) -> list[Row]:
