@@ -120,6 +120,14 @@ def test_a_kernel_that_raises_is_shown_until_there(page_of, tmp_path, data_of):
     assert "dma_copy" in document["errors"][0]
 
 
+def test_the_results_that_all_forms_of_a_kernel_have_are_stored_once(page_of, data_of):
+    kernels = data_of(page_of(COPY, "copy", np.ones((128, 64), np.float32)))[0]["kernels"]
+    made, written = (kernel["tensors"]["pictures"] for kernel in kernels)
+
+    assert made["length"] > 0
+    assert made == written
+
+
 def test_nki_run_writes_the_page_with_findings(tmp_path, data_of):
     script = tmp_path / "script.py"
     script.write_text(COPY + "import numpy as np; copy(np.ones((128, 64), np.float32))\n")

@@ -19,11 +19,12 @@ class Columns:
 
     A column is stored as differences of neighbours, lowest bytes first, then the second ones, and
     so on: sorted and repeated numbers become runs that compress well. Integers beyond 32 bits are
-    two columns: the low 32 bits and the bits above.
+    two columns: the low 32 bits and the bits above. Equal columns are stored
+    once: all forms of a kernel have the same results.
     """
 
     def __init__(self) -> None:
-        self._blocks: list[bytes] = []
+        self._blocks: dict[bytes, int] = {}
 
     def add(self, values: Iterable[int]) -> dict[str, Any]:
         """Store a column; the reference to it."""
@@ -34,8 +35,9 @@ class Columns:
 
     def _add(self, column: np.ndarray) -> dict[str, int]:
         steps = np.diff(column.astype(np.uint32), prepend=np.uint32(0)).astype("<u4")
-        self._blocks.append(steps.view(np.uint8).reshape(-1, 4).T.tobytes())
-        return {"column": len(self._blocks) - 1, "length": len(column)}
+        block = steps.view(np.uint8).reshape(-1, 4).T.tobytes()
+        number = self._blocks.setdefault(block, len(self._blocks))
+        return {"column": number, "length": len(column)}
 
     def packed(self, document: dict[str, Any]) -> str:
         """The document and the columns: deflated, in base64."""
