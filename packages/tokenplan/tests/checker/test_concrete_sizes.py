@@ -258,6 +258,105 @@ def test_branches_of_one_if_are_not_executed_together(after):
     assert bool(checked.lost) == after and checked.confirms != after
 
 
+def compared(body, one, other, how="eq"):
+    attributes = {"comparison": how, "signedness": "signed"}
+    return body.one("cmpi", tile("i1"), attributes, lhs=one, rhs=other)
+
+
+def branches(body, condition, *made, end="yield"):
+    """An `if` whose branches are these functions."""
+    blocks = []
+    for build in made:
+        with body.block(()) as region:
+            build()
+            body.add(end, (), values=[])
+        blocks.append(region.block)
+    return body.add("if", (), {}, tuple(blocks), condition=condition)
+
+
+def unusual_conditions(body, n):
+    """True at none of the sizes, or for few numbers."""
+    block = body.add("get_tile_block_id", (I32,) * 3)[0]
+    count = body.add("get_num_tile_blocks", (I32,) * 3)[0]
+    last = body.one("subi", I32, NO_FLAGS, lhs=count, rhs=body.integer(1))
+    yield compared(body, block, last)
+    yield compared(body, block, body.integer(7))
+    yield compared(body, n, body.integer(5000), "ge")
+    yield compared(body, n, body.integer(9))
+
+
+@pytest.mark.parametrize("has_token", [True, False])
+@pytest.mark.parametrize("which", range(4))
+def test_a_branch_is_executed_regardless_of_its_condition(which, has_token):
+    def build(body, p, n):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        token = body.store(view, zero, value)
+        condition = list(unusual_conditions(body, n))[which]
+        waits = token if has_token else None
+        branches(body, condition, lambda: body.store(view, zero, value, waits), lambda: None)
+
+    (found,) = bytecode.read(function(build, POINTER, I32)).functions
+    checked = checked_at_sizes(found)
+    assert (checked.confirms, bool(checked.lost)) == (has_token, not has_token)
+
+
+@pytest.mark.parametrize("number", [3, 7])
+def test_branches_of_many_loaded_conditions_are_executed_together(number):
+    def build(body, p, numbers):
+        view, zero = body.view(p, *WIDE), body.integer(0)
+        value, tokens = body.constant(tile("f32", 4, 64), 0.0), body.one("make_token", TOKEN)
+        for _ in range(number):
+            loaded = body.add("load_ptr_tko", (I32, TOKEN), WEAK, source=numbers)[0]
+            ends = []
+            for at in range(2):
+                with body.block(()) as region:
+                    new = body.store(view, [body.integer(at), zero], value, tokens)
+                    body.add("yield", (), values=[new])
+                ends.append(region.block)
+            condition = compared(body, loaded, zero)
+            (tokens,) = body.add("if", (TOKEN,), {}, tuple(ends), condition=condition)
+
+    (found,) = bytecode.read(function(build, POINTER, tile(pointer("i32")))).functions
+    assert checked_at_sizes(found).confirms
+
+
+@pytest.mark.parametrize("is_constant", [True, False])
+@pytest.mark.parametrize("is_same", [True, False])
+def test_branches_are_of_two_iterations_unless_all_have_the_same_condition(is_same, is_constant):
+    """The tile of one iteration's first branch is that of the iteration before in the other."""
+
+    def build(body, p, n, m):
+        view, zero = body.view(p, *WIDE), body.integer(0)
+        value = body.constant(tile("f32", 4, 64), 0.0)
+
+        def iteration(k):
+            number = n if is_same else body.one("addi", I32, NO_FLAGS, lhs=n, rhs=k)
+            later = body.one("addi", I32, NO_FLAGS, lhs=k, rhs=body.integer(1))
+            branches(body, compared(body, number, body.integer(1000), "ge"),
+                     lambda: body.store(view, [k, zero], value),
+                     lambda: body.store(view, [later, zero], value))  # fmt: skip
+            return []
+
+        body.loop(4 if is_constant else m, iteration, [])
+
+    (found,) = bytecode.read(function(build, POINTER, I32, I32)).functions
+    checked = checked_at_sizes(found)
+    assert (checked.confirms, bool(checked.lost)) == (is_same, not is_same)
+
+
+def test_what_follows_an_if_that_always_returns_is_not_executed():
+    def build(body, p, n):
+        view, zero = body.view(p, *WIDE), [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        condition = compared(body, n, body.integer(1))
+        branches(body, condition, lambda: None, lambda: None, end="return")
+        body.store(view, zero, value)
+
+    (found,) = bytecode.read(function(build, POINTER, I32)).functions
+    assert not checked_at_sizes(found).missing
+
+
 @pytest.mark.parametrize("has_token", [True, False])
 def test_a_loop_whose_bound_is_loaded_is_executed_with_other_iterations_each_time(has_token):
     """The tokens of the inner loop order nothing where it has no iteration."""

@@ -693,6 +693,24 @@ def test_an_order_of_a_branch_is_a_result_of_if(condition):
     assert "1 orders to keep\n  load -> store  in the same iteration\n1 tokens" in text
 
 
+@pytest.mark.parametrize("is_pointer", [True, False])
+@pytest.mark.parametrize("condition", [0, 1])
+def test_an_address_of_if_is_in_the_parameters_of_both_branches(condition, is_pointer):
+    def build(body, p, q, condition):
+        zero = [body.integer(0)] * 2
+        value = body.constant(tile("f32", 4, 64), 0.0)
+        made = [base if is_pointer else body.view(base, *WIDE) for base in (p, q)]
+        (found,) = either(body, condition, *(lambda v=v: ("yield", [v]) for v in made))
+        token = body.store(body.view(found, *WIDE) if is_pointer else found, zero, value)
+        for base in (p, q):
+            token = body.load(body.view(base, *WIDE), zero, token)[1]
+
+    data = function(build, POINTER, POINTER, tile("i1"))
+    text = explained(data, [condition], (2**30, 2**30), distinct=[("p0", "p1")])
+    assert "store writes p0 or p1" in text
+    assert "2 orders to keep\n  store -> load  in" in text and "store -> load.2  in" in text
+
+
 @pytest.mark.parametrize("condition", [0, 1])
 def test_two_branches_of_if_need_no_order_of_one_another(condition):
     text = explained(loaded_in_a_branch(True), [condition]).partition("tokens that it has")[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import product
 from math import lcm
 from typing import Any
 
@@ -36,6 +37,8 @@ class _Setting:
     block: tuple[int, int, int] = (0, 0, 0)
     guesses: tuple[int, ...] = (1,)
     """In turn: iterations of loops, and branches, that depend on what is not calculated."""
+    choices: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """As in `Execution`."""
 
 
 _SETTINGS = (
@@ -52,6 +55,10 @@ _FURTHER = (
     *(_Setting(number, tiles) for number in (17, 130, 520, 2050) for tiles in (3, 0)),
 )
 """Until every two accesses whose order matters are executed."""
+_CHOSEN = (_Setting(3, 3, (1, 1, 1), (2, 1, 2)), _Setting(5, guesses=(2, 0, 1)), _Setting(130, 3))
+"""Then with the branches that such two are in."""
+MOST_CHOSEN = 200
+"""Pairs of accesses, at most, whose branches are executed so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,8 @@ def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -
     sizes = _Sizes(function)
     for setting in _settings(covered):
         run = Execution(arrays, setting.block, _DTYPES, most_steps=MOST_STEPS,
-                        footprints_only=True, guesses=setting.guesses)  # fmt: skip
+                        footprints_only=True, guesses=setting.guesses,
+                        choices=setting.choices)  # fmt: skip
         try:
             lost = next(run.run(function, sizes.of(setting)).lost(aliases), None)
         except (ExecutionError, OverflowError) as wrong:
@@ -122,6 +130,19 @@ def _settings(covered: Coverage) -> Iterator[_Setting]:
         if covered.missing():
             yield setting
         if covered.executed == before:
+            break
+    yield from _chosen(covered)
+
+
+def _chosen(covered: Coverage) -> Iterator[_Setting]:
+    """Settings that execute the branches of what is missing, as long as one helps."""
+    for _ in range(MOST_CHOSEN):
+        absent = covered.absent()
+        for setting, turn in product(_CHOSEN, (1, -1)):
+            if absent and covered.absent() == absent:
+                chosen = {op: branches[::turn] for op, branches in covered.choices().items()}
+                yield replace(setting, choices=chosen)
+        if covered.absent() in ((), absent):
             return
 
 

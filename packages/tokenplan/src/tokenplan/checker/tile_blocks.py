@@ -7,6 +7,7 @@ are NumPy arrays, pointers byte addresses, tokens sets of accesses (as bits) tha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from tokenplan.checker.errors import ExecutionError
 from tokenplan.checker.memory import grid, make_tensor, make_view, runs_of_elements, runs_of_tile
 from tokenplan.checker.tile_accesses import SPACING, TileAccess, lost_orders, names_of
 from tokenplan.checker.tile_arithmetic import ARITHMETIC, UNKNOWN, Calculation, Unknown, dtype_of
-from tokenplan.checker.tile_control_flow import BOUNDS, CONTROL_FLOW, ENDS, LEAVES
+from tokenplan.checker.tile_control_flow import BOUNDS, CONTROL_FLOW, ENDS, LEAVES, MOST_GUESSES
 
 _DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
            "f16": np.float16, "f32": np.float32, "tf32": np.float32, "f64": np.float64,
@@ -60,6 +61,9 @@ class Execution:
     guesses: Sequence[int] = (1,)
     """In turn, iterations of loops whose bounds are not calculated, and whether such conditions are
     true."""
+    choices: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """By `id` of an `if`, branches to execute in turn, regardless of its condition."""
+    chosen: Counter[int] = field(default_factory=Counter)
     guessed: int = 0
     end: str = ""
     """The operation that ended the last block."""
@@ -100,6 +104,8 @@ class Execution:
 
     def _results(self, op: Any) -> Sequence[Any]:
         if self.footprints_only:
+            if id(op) in self.choices and self.chosen[id(op)] < MOST_GUESSES:
+                return self._block(op.regions[self._choice(op)])
             missing = self._missing(op)
             if missing or _is_fraction(op) or op.name not in _OPERATIONS:
                 return self.unknown(op, min(missing, default="result"))
@@ -141,6 +147,13 @@ class Execution:
         """The next number of iterations, or whether a condition is true."""
         self.guessed += 1
         return self.guesses[self.guessed % len(self.guesses) - 1]
+
+    def _choice(self, op: Any) -> int:
+        """The next branch; what the condition says after as many as a loop has guesses, so that
+        loops end."""
+        self.chosen[id(op)] += 1
+        branches = self.choices[id(op)]
+        return branches[(self.chosen[id(op)] - 1) % len(branches)]
 
     def _anywhere(self, op: Any, missing: str) -> list[Any]:
         places = [value for place in _PLACES for value in op.operands.get(place, ())]

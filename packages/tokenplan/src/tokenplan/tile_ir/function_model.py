@@ -143,6 +143,9 @@ class _Reader:
             self.branch("else", id(other), other, loops),
         ]
         self.exclusive.add(frozenset(branch.id for branch in found))
+        for at, result in enumerate(op.results):
+            self.point(result, [end.operands["values"][at] for region in op.regions
+                                for end in region.operations if end.name == "yield"])  # fmt: skip
         return found
 
     def rest(self, op: Operation, behind: tuple[Operation, ...], loops: tuple[str, ...]) -> Loop:
@@ -210,15 +213,17 @@ class _Reader:
     def forward(self, op: Operation) -> None:
         """A pointer or view into the parameters of all its operands, if they are all known."""
         sources = [value for value in op.inputs if _is_address(value)]
-        known = [self.owners[source] for source in sources if source in self.owners]
-        if len(op.results) != 1 or not known or len(known) < len(sources):
-            return
-        (result,) = op.results
-        if _is_address(result):
-            self.owners[result] = frozenset().union(*known)
-            tensor = self.tensor(op, result)
+        if len(op.results) == 1 and self.point(op.results[0], sources):
+            tensor = self.tensor(op, op.results[0])
             if tensor is not None:
-                self.tensors[result] = tensor
+                self.tensors[op.results[0]] = tensor
+
+    def point(self, result: Value, sources: Sequence[Value]) -> bool:
+        """Whether it is an address into the parameters of all sources, and these are known."""
+        is_known = bool(sources) and _is_address(result) and self.owners.keys() >= {*sources}
+        if is_known:
+            self.owners[result] = frozenset().union(*(self.owners[source] for source in sources))
+        return is_known
 
     def tensor(self, op: Operation, result: Value) -> object | None:
         """The data that decide where the elements are; None where iterations differ in them."""
