@@ -118,30 +118,38 @@ def interval_lines(model: Model, predictions: Sequence[Prediction]) -> Iterator[
 def speed_lines(model: Model, points: Sequence[Point]) -> Iterator[str]:
     """Micro-ops a second of CPU time: as estimated, and with every one played where few enough."""
     yield f"{'program':18} {'micro-ops':>9} {'as estimated':>27} {'all played':>14}"
-    total_ops, total_seconds = 0, 0.0
+    total_ops, total_seconds, estimates, intervals = 0, 0.0, 0.0, []
     first = {p.key: p for p in reversed(points)}
     for point in reversed(first.values()):
         mode = model.mode
-        num_ops, seconds = _timed(point, mode, skip_periods=True)
+        num_ops, seconds, interval = _timed(point, mode, skip_periods=True)
+        estimates += seconds
+        intervals.append((interval / seconds, interval, point.id))
         line = f"{point.id:18} {num_ops:9} {seconds:9.3f} s {num_ops / seconds:12,.0f} /s"
         if num_ops <= PLAYED:
-            _, played = _timed(point, mode, skip_periods=False)
+            _, played, _ = _timed(point, mode, skip_periods=False)
             total_ops, total_seconds = total_ops + num_ops, total_seconds + played
             line += f" {num_ops / played:10,.0f} /s"
         yield line
     if total_ops:
         rate = f"{total_ops / total_seconds:,.0f} /s"
         yield f"all played, programs of up to {PLAYED:,} micro-ops: {rate}"
+    if intervals:
+        share, _, name = max(intervals)
+        together = 1 + sum(seconds for _, seconds, _ in intervals) / estimates
+        yield f"with interval / without: {together:.2f} together, at most {1 + share:.2f} ({name})"
 
 
-def _timed(point: Point, mode: str, *, skip_periods: bool) -> tuple[int, float]:
-    """Micro-ops of one estimate and its CPU seconds."""
+def _timed(point: Point, mode: str, *, skip_periods: bool) -> tuple[int, float, float]:
+    """Micro-ops of one estimate, its CPU seconds and the seconds of its interval."""
     program = point.build()
     start = process_time()
     made = estimate(
         program, mode=mode, skip_periods=skip_periods, verified=True, without=point.flags
     )
-    return made.num_ops, process_time() - start
+    seconds = process_time() - start
+    assert made.uncertainty.low_ns > 0
+    return made.num_ops, seconds, process_time() - start - seconds
 
 
 BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
