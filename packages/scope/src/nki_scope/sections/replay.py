@@ -15,7 +15,7 @@ from nki_scope.sections.own_constants import constants_of, own_values
 
 MOST_OVERLAPS = 2_000_000
 """Pairs of accesses that share bytes, beyond which a page does not play its kernel."""
-MOST_CALLS = 5_000
+MOST_CALLS = 10_000
 """In the text of a kernel, beyond which a page does not play it."""
 MOST_CALLS_ELSEWHERE = 1_000
 """Beyond which it does not play it on other targets."""
