@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import runpy
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from members import ROOT
-
-import nki_runtime
-from neuroncore.machine.observe import watched_by
-from nki_scope.reporter import RunRecorder
 
 SCALE = """
 import nki, nki.isa as nisa, nki.language as nl
@@ -216,31 +206,6 @@ def test_results_are_counted_before_their_copies_fill_the_memory(page_of, data_o
     before, _ = results(page_of, data_of, x)
     monkeypatch.setattr("nki_scope.sections.tensors.WAITING_BYTES", 100)
     assert results(page_of, data_of, x)[0] == before
-
-
-def test_recording_all_tensors_takes_at_most_three_times_the_plain_run():
-    shapes = (1, 64, 512), (1, 64, 512), (1, 512, 64)
-    arrays = [np.ones(shape, ml_dtypes.bfloat16) for shape in shapes]
-
-    def recorded() -> None:
-        with watched_by(RunRecorder()):
-            run()
-
-    with nki_runtime.use(nki="0.7", target="trn2"):
-        path = ROOT / "examples" / "beta2" / "attention.py"
-        kernel = runpy.run_path(str(path))["attention_kernel"]
-        run = partial(nki_runtime.simulate(kernel), *arrays, 0.125)
-        run(), recorded()
-        rounds = [(seconds(run), seconds(recorded)) for _ in range(12)]  # one beside the other
-
-    plain, watched = map(min, zip(*rounds, strict=True))
-    assert watched <= 3 * plain
-
-
-def seconds(run: Callable[[], Any]) -> float:
-    start = time.process_time()
-    run()
-    return time.process_time() - start
 
 
 def test_results_that_are_not_kept_are_named(page_of, data_of, monkeypatch, browser, tmp_path):
