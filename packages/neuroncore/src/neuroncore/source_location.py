@@ -176,7 +176,8 @@ def _position(code: CodeType, index: int) -> Position | None:
     """
     kept = _readers.pop(id(code), None)
     if kept is None or kept[0] is not code or kept[2] > index:
-        kept = code, iter(code.co_positions()), 0
+        positions = (each for each in code.co_positions())  # the iterator of 3.11 has no class
+        kept = code, positions, 0
     _, positions, begin = kept
     found = next(islice(positions, index - begin, None), None)
     if len(_readers) >= _READERS_KEPT:
