@@ -23,10 +23,6 @@ def scaled(x, w, b=None):
     return x * w if b is None else x * w + b
 
 
-def nothing(x):
-    return x, x[4:]
-
-
 def gated(x, w):
     return np.tanh(x @ w), x.max(-1)
 
@@ -64,6 +60,10 @@ def tabled(x):
 
 
 NUMBER = 3
+
+
+def nothing(x):
+    return x, x[4:]
 """
 
 

@@ -118,7 +118,7 @@ class Tokens:
         """A loop that carries the tokens of `keys` behind `inits`; its body is added inside."""
         keys = self.keys(name)
         carried = [value.type for value in inits]
-        tokens = [TOKEN] * len(keys)
+        tokens, starts = [TOKEN] * len(keys), [self.start()] * len(keys)
         with self.body.block((*variable, *carried, *tokens)) as region:
             split = len(region.arguments) - len(keys)
             made = _Loop(region.arguments[:split])
@@ -128,7 +128,7 @@ class Tokens:
         assert region.block is not None
         found = self.body.add(
             "for" if variable else "loop", (*results, *tokens), dict(attributes), (region.block,),
-            inits=[*inits, *[self.start()] * len(keys)], **bounds,
+            inits=[*inits, *starts], **bounds,
         )  # fmt: skip
         made.results = found[: len(results)]
         for (source, distance), value in zip(keys, found[len(results) :], strict=True):
