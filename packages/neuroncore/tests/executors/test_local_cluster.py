@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -141,6 +142,8 @@ def test_a_folder_that_is_removed_ends_processes_of_ray_alone(run_folder):
         }
         for process in processes.values():
             opened.callback(_end, process)
+        for process in processes.values():
+            _wait_for_arguments(process)
 
         _short_parent(run_folder)
 
@@ -152,6 +155,11 @@ def test_a_folder_that_is_removed_ends_processes_of_ray_alone(run_folder):
 def _end(process):
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _wait_for_arguments(process):
+    while not Path(f"/proc/{process.pid}/cmdline").read_bytes():
+        time.sleep(0.01)
 
 
 def _has_ended(process):
