@@ -180,13 +180,15 @@ def test_what_fails_and_what_takes_too_long_is_a_result(tileiras, tmp_path):
 
 
 def test_a_job_that_ends_at_its_limit_is_a_result_that_the_next_sweep_tries_again(
-    tileiras, tmp_path
+    tileiras, tmp_path, monkeypatch
 ):
     store = Store(tmp_path / "s.sqlite")
-    found = sweep(make, {"rows": (16,)}, store, InProcess(Limits(seconds=0.001)))
+    with monkeypatch.context() as slow:
+        slow.setattr(compiler, "compile_bytecode", lambda *_, **__: time.sleep(60))
+        found = sweep(make, {"rows": (16,)}, store, InProcess(Limits(seconds=0.2)))
 
     assert (found.funnel.failed, found.funnel.compiled) == (1, 0)
-    assert found.evaluated[0][1].error == "time: stopped after 0.001 s, its limit"
+    assert found.evaluated[0][1].error == "time: stopped after 0.2 s, its limit"
     assert sweep(make, {"rows": (16,)}, store).funnel.compiled == 1
 
 
