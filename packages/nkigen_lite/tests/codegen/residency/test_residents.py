@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nkigen_lite.compiler.compile import Compiled
+from nkigen_lite.codegen import kernel as kernels
+from nkigen_lite.codegen.emission import candidates
+from nkigen_lite.codegen.residency import keep_on_chip
+from nkigen_lite.compiler.compile import Compiled, compile
 
 
 def moved(kernel: Compiled) -> float:
@@ -93,6 +96,38 @@ def test_masks_stay_on_chip_too(assert_lowers_right, normal):
     kernel = assert_lowers_right(chosen, normal(128, 128), normal(128, 128))
 
     assert moved(kernel) == 1
+
+
+@pytest.fixture(name="through_hbm")
+def _through_hbm(monkeypatch):
+    """The program of a function before arrays stay on chip; from then on no time is predicted."""
+
+    def make(function: Any, *arrays: np.ndarray) -> candidates.TimedProgram:
+        with monkeypatch.context() as patch:
+            patch.setattr(kernels, "keep_on_chip", lambda timed, _: (timed, []))
+            program = compile(function, *arrays).program
+        monkeypatch.delattr(candidates, "time_of")
+        return candidates.TimedProgram(program)
+
+    return make
+
+
+def test_no_time_is_predicted_where_transfers_go_and_none_is_of_shorter_runs(through_hbm, normal):
+    def scaled_twice(x: Any, w: Any) -> Any:
+        y = softmax(x * 2)
+        return (y.reshape(64, 2, 64) * w).reshape(x.shape)
+
+    timed = through_hbm(scaled_twice, normal(128, 64), normal(64, 2, 64))
+    new, kept = keep_on_chip(timed)
+
+    assert len(kept) > 0
+    assert new is not timed
+
+
+def test_an_argument_of_few_bytes_is_loaded_where_it_is_read(through_hbm, normal):
+    timed = through_hbm(lambda x, y, n: (x * n, y + n), normal(128, 64), normal(3, 5), normal(1))
+
+    assert keep_on_chip(timed) == (timed, [])
 
 
 def test_what_does_not_fit_goes_through_hbm(assert_lowers_right, normal):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 
 from neuroncore.program import (
     Access,
@@ -45,12 +45,34 @@ class Transfer:
         """Whether the transfer is one on chip, if not none."""
         return self.is_direct(layout) or self.moved(layout, "") is not None
 
+    def run(self) -> int:
+        """How many elements it moves at a time, at least."""
+        return min(_run(self.access, 0), _run(self.other, 1))
+
+    def run_on_chip(self, layout: ResidentLayout) -> float:
+        """The same with the array in this layout; 0 where it is not known."""
+        if self.is_direct(layout):
+            return inf
+        pairs = [] if self.between_arrays else self.moved(layout, "") or []
+        return min((min(_run(a, 1), _run(b, 1)) for a, b in pairs), default=0)
+
     def moved(self, layout: ResidentLayout, buffer: str) -> list[tuple[Access, Access]] | None:
         """(on chip, of the other side) of the DMAs that it is with the array in `buffer`."""
         found = layout.transfers(buffer, self.access, self.other, self.ranges)
         if found is not None or not self.between_arrays or self.access.size == 1:
             return found
         return layout.transfers(buffer, *together(self.access, self.other, 0), self.ranges)
+
+
+def _run(access: Access, first: int) -> int:
+    """How many elements are one after the other, in the axes from the `first` on."""
+    run = 1
+    axes = zip(access.shape[first:], access.strides[first:], strict=True)
+    for count, stride in reversed(list(axes)):
+        if count > 1 and stride != run:
+            break
+        run *= count
+    return run
 
 
 @dataclass(slots=True)

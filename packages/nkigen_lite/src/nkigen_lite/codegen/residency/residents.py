@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 
 from neuroncore.enums import MemorySpace
 from neuroncore.machine.core import NeuronCore
@@ -36,11 +36,16 @@ def candidates(program: Program) -> list[Resident]:
     taken, found = {*buffers}, list[Resident]()
     for name, uses in uses_of(program).items():
         made = _resident(buffers[name], uses, name in arguments, name in program.results)
-        if made is not None and made.saved > 0:
+        if made is not None and made.saved > made.is_argument * SMALL_ARGUMENT_BYTES:
             wanted = f"{name.replace('_in_hbm', '')}_on_chip"
             new = new_name(wanted, taken.__contains__, taken.add)
             found.append(replace(made, buffer=replace(made.buffer, name=new)))
     return sorted(found, key=lambda r: -r.saved)
+
+
+SMALL_ARGUMENT_BYTES = 4096
+"""An argument is loaded again where that saves no more: its transfers wait for nothing, one on chip
+would wait for the first."""
 
 
 def _resident(array: Buffer, uses: Uses, is_argument: bool, is_result: bool) -> Resident | None:
@@ -79,9 +84,15 @@ def _in_layout(
     shape = _shape(layout, uses.transfers)
     return Resident(
         array, Buffer(array.name, shape, dtype, MemorySpace.sbuf), layout, uses.first, is_stored,
-        is_argument, all(t.is_direct(layout) for t in uses.transfers), saved,
+        is_argument, all(t.is_direct(layout) for t in uses.transfers),
+        not is_argument and _is_faster(uses, layout), saved,
         frozenset(t.other.buffer for t in uses.transfers),
     )  # fmt: skip
+
+
+def _is_faster(uses: Uses, layout: ResidentLayout) -> bool:
+    runs = [t.run_on_chip(layout) for t in uses.transfers]
+    return inf in runs and min(runs) >= min(t.run() for t in uses.transfers)
 
 
 def _shape(layout: ResidentLayout, transfers: list[Transfer]) -> tuple[int, ...]:
@@ -120,6 +131,6 @@ def keep_on_chip(timed: TimedProgram, is_compared: bool = True) -> tuple[TimedPr
             buffers = program.buffers() | {r.buffer.name: r.buffer for r in some}
             renamer = Renamer(NeuronCore(program.target, watchers=()), program.nki, buffers)
             new = TimedProgram(with_residents(program, some, renamer))
-            if not is_compared or new.us < timed.us:
+            if not is_compared or all(r.is_faster for r in some) or new.us < timed.us:
                 return new, [str(r) for r in some]
     return timed, []

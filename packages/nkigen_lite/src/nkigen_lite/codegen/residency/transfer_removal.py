@@ -36,6 +36,8 @@ class Resident:
     is_stored: bool
     is_argument: bool
     is_direct: bool
+    is_faster: bool
+    """Whether some transfers go and no other one moves shorter runs."""
     saved: int
     others: frozenset[str]
     """What it is copied from or to."""
