@@ -7,7 +7,7 @@ construct in a kernel makes the kernel incomplete, and one without a finding get
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from neuroncore.findings import Finding, Safety, Severity
@@ -16,7 +16,6 @@ from nki_migrate.engine.file_state import FileState
 from nki_migrate.facts.dialects import DEVICE_FUNCTIONS, ONLY_01, returns_its_result
 from nki_migrate.index import FileIndex, walk
 from nki_migrate.index.file import FunctionNode
-from nki_migrate.index.line_map import LineMap
 from nki_migrate.rewriting.context.reasons import Cause, Reason
 from nki_migrate.rewriting.operations.calls import STAYING
 from nki_migrate.rules import rewriting_rules
@@ -43,6 +42,7 @@ def report_remaining(state: FileState) -> None:
     """Report 0.1 constructs that have no finding; kernels that contain any are incomplete."""
     index, origin = state.index(), state.origin()
     left: dict[tuple[ast.stmt, str], tuple[Finding, ast.AST]] = {}
+    earlier = tuple(f for f in state.findings if not f.applied)
     functions = (f for f in index.outermost_functions() if state.starts.get(f.name) == "0.1")
     found = ((f, c) for f in functions for c in remaining_constructs(f.node, index, state.request))
     for function, construct in found:
@@ -58,7 +58,7 @@ def report_remaining(state: FileState) -> None:
             message=f"{construct.text} {_LEFT_BY_CHOICE if state.request.select else _LEFT}",
             kernel=function.name,
         )
-        if _is_known(state, origin, statement, finding) or _is_old_name(index, statement):
+        if _is_known(state, earlier, statement, finding) or _is_old_name(index, statement):
             continue
         if todo_above(index.source.lines, header_lines(statement)[0]) is not None:
             state.findings.append(origin.moved(finding))  # its TODO is there
@@ -73,11 +73,14 @@ def _is_old_name(index: FileIndex, statement: ast.stmt) -> bool:
     return todo_above(index.source.lines, header_lines(statement)[0], rule) is not None
 
 
-def _is_known(state: FileState, origin: LineMap, statement: ast.stmt, finding: Finding) -> bool:
-    """Whether the statement has a finding or a TODO already, or its rule is not selected."""
+def _is_known(
+    state: FileState, earlier: Sequence[Finding], statement: ast.stmt, finding: Finding
+) -> bool:
+    """Whether an earlier finding reports the statement, or its rule is not selected."""
+    origin = state.origin()
     first, last = header_lines(statement)
     lines = {origin.line(n) for n in range(first, last + 1)}
-    mine = [f for f in state.findings if f.kernel == finding.kernel and not f.applied]
+    mine = [f for f in earlier if f.kernel == finding.kernel]
     is_deferred = state.request.all_or_nothing or finding.rule in map(
         rewriting_rules().id_of, _KEPT_FOR_OTHERS
     )

@@ -104,7 +104,7 @@ def _rewrite_load_transposed(ctx: Context, site: CallSite) -> Tensor:
     ctx.report("NKI1233", site.node, "a transposing load is a load and a transpose")
     arguments = {"src": site.arguments["src"]}
     data = load(ctx, replace(site, name="nl.load", arguments=arguments, target=NOWHERE))
-    if data.shape is None or len(data.shape) != 2 or not _fits_engine(ctx, data):
+    if data.shape is None or len(data.shape) != 2 or not _fits_engine(ctx, data, site.node):
         text = "a transposing load of what is not known to fit the tensor engine, 128 by 128"
         raise Cannot("NKI1233", text, site.node)
     dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, data)
@@ -112,9 +112,16 @@ def _rewrite_load_transposed(ctx: Context, site: CallSite) -> Tensor:
     return copy_into(ctx, transposed, Result(site.node, site.target, dtype, hint="sbuf"))
 
 
-def _fits_engine(ctx: Context, data: Tensor) -> bool:
-    """Whether a tile has at most 128 rows and columns, as far as the source or the runs tell."""
-    sizes = [most_seen(ctx, size.poly) for size in data.shape or ()]
+def _fits_engine(ctx: Context, data: Tensor, node: ast.expr) -> bool:
+    """Whether a tile has at most 128 rows and columns, as far as the source or the runs tell.
+
+    `node` is the transposing load, whose result the runs have where a size has no name of its own.
+    """
+    seen = ctx.seen_at(node)
+    shown = [0, 0]
+    if seen is not None and seen.rank == 2:
+        shown = [max(max(n, default=0) for n in seen.sizes(axis).values()) for axis in (1, 0)]
+    sizes = [most_seen(ctx, s.poly) or n for s, n in zip(data.shape or (), shown, strict=True)]
     return all(0 < size <= resolve_target("trn1").stationary_free_max for size in sizes)
 
 

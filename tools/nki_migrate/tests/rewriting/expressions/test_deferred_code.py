@@ -105,6 +105,15 @@ def test_call_in_a_statement_without_a_rewrite_is_found_in_the_output():
     assert complete(result) == {"kernel": False}
 
 
+def test_each_construct_that_is_left_keeps_its_own_todo_in_a_second_run():
+    """What one finding says of a kernel does not answer for another."""
+    body = "i = nl.arange(4)[:, None]\nj = nl.arange(4)[None, :]\ndel i.ndim, j.ndim"
+    first = migrated(kernel(body))
+
+    assert first.after.count("# TODO(nki-migrate NKI1150)") == 2
+    assert process(Task("k.py", first.after.encode(), Request())).after == first.after
+
+
 def test_kernel_with_an_ignored_line_is_not_complete():
     result = migrated(kernel("t = nl.load(x[0])  # nki-migrate: ignore"))
 

@@ -431,3 +431,28 @@ def kernel(x):
 
     assert _open(result) == []
     assert "min(128, sizes[0])" in result.after
+
+
+BUILT = """
+def build(count, block):
+    rows = count * block
+    i, j = nl.arange(rows)[:, None], nl.arange(block)[None, :]
+
+    @nki.jit
+    def inner(x):
+        out = nl.ndarray((block, rows), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load_transpose2d(x[i, j]))
+        return out
+
+    return inner
+
+kernel = build(COUNT, 16)
+"""
+
+
+@pytest.mark.parametrize("count", [2, 9])
+def test_a_transposing_load_of_sizes_without_a_name_is_as_large_as_it_was(migrated, count):
+    result = migrated(BUILT.replace("COUNT", str(count)), (_array(16 * count, 16),))
+
+    expected = "a transposing load of what is not known to fit the tensor engine, 128 by 128"
+    assert _open(result) == ([] if count == 2 else [expected])

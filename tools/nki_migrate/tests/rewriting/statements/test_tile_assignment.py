@@ -87,3 +87,14 @@ def test_a_sum_into_what_may_hold_nothing_is_left():
     result = migrate_source(_old(lines), "k.py", Request())
 
     assert "NKI1253" in {f.rule for f in result.findings if not f.applied}
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_one_dimensional_allocation_that_nothing_reads_goes(is_read):
+    lines = "row = nl.ndarray((4,), dtype=nl.float32, buffer=nl.sbuf)\n"
+    lines += "print(row)\n" * is_read + "row = nl.load(x[0:4, 0, 0, 0])"
+    result = migrate_source(_old(lines), "k.py", Request())
+
+    left = [f.rule for f in result.findings if not f.applied]
+    assert left == (["NKI1149"] if is_read else [])
+    assert ("nl.ndarray((4,)" in result.after) is is_read

@@ -69,3 +69,22 @@ def test_nothing_is_offered_for_index_tensors_that_stay_for_a_todo():
 
     assert again.after == first.after
     assert [f.message for f in again.findings if f.applied] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "new"),
+    [("(8, 1) == i.shape", "(8, 1) == (8, 1)"), ("i.shape[0] == 8", "8 == 8")],
+)
+def test_the_shape_of_an_index_tensor_is_its_extents(words, new):
+    result = migrated(f"assert {words}\n    tile = nl.load(a[i, j])")
+
+    assert f"    assert {new}\n" in result.after
+    assert "arange" not in result.after
+    assert [f for f in result.findings if not f.applied] == []
+
+
+def test_a_name_that_an_extent_has_lost_is_not_repeated():
+    body = "n = 4\n    k = nl.arange(n)[:, None]\n    n = 5\n    print(k.shape)\n    tile = 1.0"
+    result = migrated(body)
+
+    assert "print((n, 1))" not in result.after

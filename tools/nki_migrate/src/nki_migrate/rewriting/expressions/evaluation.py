@@ -16,6 +16,7 @@ from functools import reduce
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
+    ATOM,
     Const,
     Container,
     Grid,
@@ -153,6 +154,10 @@ def _dtype_of(ctx: Context, tensor: Tensor, text: str) -> DType:
 
 
 def _shape(ctx: Context, base: Value, node: ast.Attribute) -> Value:
+    if isinstance(base, Index):  # the index tensor goes, its extents stay
+        ctx.require(Reason.INDEX_TENSOR)
+        ctx.rewrites[node] = ctx.shape_text(base.extents)
+        return Seq(base.extents, ctx.rewrites[node])
     tensor = as_tensor(ctx, base)
     if tensor is None:
         return Unknown(text_of(ctx, node))
@@ -227,6 +232,9 @@ def _element(ctx: Context, base: Value, node: ast.Subscript) -> Value:
     if isinstance(item, Unknown):  # `sizes[0]` of `sizes = (count(x), 2)`: not the call again
         return Unknown(text_of(ctx, node))
     if isinstance(item, Sym):
+        if node.value in ctx.rewrites:  # `i.shape[0]` of an index tensor: that extent alone
+            ctx.rewrites[node] = item.at(ATOM)
+            return item
         return Sym(item.poly, text_of(ctx, node), names=_names_in(ctx, node))
     return as_tile(ctx, item, text_of(ctx, node))
 

@@ -127,8 +127,13 @@ def _assign_name(ctx: Context, statement: ast.stmt, target: ast.Name, value: ast
         return assign_chosen(
             ctx, value, name, lambda arm: _assign_name(ctx, statement, target, arm)
         )
-    reads = frozenset(n.id for n in walk(value) if isinstance(n, ast.Name))
-    found = value_into(ctx, value, Target(name=name, reads=reads))
+    try:
+        found = value_into(ctx, value, Target(name=name, reads=_names_in(value)))
+    except Cannot as error:
+        if error.cause is Reason.ONE_DIMENSIONAL_TILE and _is_overwritten(ctx, statement, name):
+            ctx.report(error.cause, statement, f"`{name}` is assigned again before it is used")
+            return True
+        raise
     if isinstance(found, Tensor) and makes_tile(ctx, value):
         kept = isinstance(value, ast.Call) and value in ctx.kept
         finish(ctx, name, found, kept=kept)
@@ -138,6 +143,22 @@ def _assign_name(ctx: Context, statement: ast.stmt, target: ast.Name, value: ast
     _bind(ctx, name, found, statement)
     hand_over(ctx, value, found)
     note_items(ctx, name, value, found)
+    return False
+
+
+def _names_in(node: ast.AST) -> frozenset[str]:
+    return frozenset(n.id for n in walk(node) if isinstance(n, ast.Name))
+
+
+def _is_overwritten(ctx: Context, statement: ast.stmt, name: str) -> bool:
+    """Whether the next statement of the block that mentions the name assigns it anew."""
+    around = next(iter(ctx.index.ancestors(statement)))
+    blocks = (getattr(around, field, ()) for field in ("body", "orelse", "finalbody"))
+    block = next((b for b in blocks if statement in b), [statement])
+    later = block[block.index(statement) + 1 :]
+    match next((s for s in later if name in _names_in(s)), None):
+        case ast.Assign(targets=[ast.Name(id=target)], value=value):
+            return target == name and name not in _names_in(value)
     return False
 
 
