@@ -201,11 +201,24 @@ def reported(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
-def test_results_are_counted_before_their_copies_fill_the_memory(page_of, data_of, monkeypatch):
-    x = np.ones((16, 8), np.float32)
-    before, _ = results(page_of, data_of, x)
-    monkeypatch.setattr("nki_scope.sections.tensors.WAITING_BYTES", 100)
-    assert results(page_of, data_of, x)[0] == before
+@pytest.mark.parametrize("size", [1, 16 * 8 * 4, 4 * 16 * 8 * 4])
+def test_results_are_summarised_together_as_alone(page_of, data_of, monkeypatch, size):
+    x = np.random.default_rng(4).standard_normal((16, 8)).astype(np.float32)
+    x[3, 5] = 3e38
+    before, pictures = results(page_of, data_of, x)
+    monkeypatch.setattr("nki_scope.sections.tensors.BLOCK_BYTES", size)
+    found, same = results(page_of, data_of, x)
+
+    assert found == before
+    assert np.array_equal(pictures, same)
+    assert found["results"][0]["greatest"] == np.float32(3e38)
+    assert [r["infinite"] for r in found["results"]] == [0, 0, 1, 1]
+
+
+def test_the_mean_of_numbers_whose_sum_is_no_float32(page_of, data_of):
+    tensors, _ = results(page_of, data_of, np.full((16, 8), 1.5e38, np.float32))
+
+    assert tensors["results"][0]["mean"] == np.float64(np.float32(1.5e38))
 
 
 def test_results_that_are_not_kept_are_named(page_of, data_of, monkeypatch, browser, tmp_path):

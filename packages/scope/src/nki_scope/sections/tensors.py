@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from nki_scope.document import Columns
 MOST_RESULTS = 2000
 """Results of a launch that are kept where nothing else is requested: the first ones."""
 SIDE, BINS, LARGE = 32, 24, 1e30
-WAITING_BYTES = 1 << 28
-"""Copies of results that wait for their counts; the kernel is slowed less without these."""
-BLOCK_BYTES, ALIGNMENT = 1 << 20, 64
-"""Memory that copies share; of 0.25 to 32 MiB, runs of the example kernels are fastest with it."""
+BLOCK_BYTES = 1 << 19
+"""Results of one shape that are summarised together; larger ones are summarised one by one."""
 COUNTED = 8192
 """Elements of a histogram; of larger results, evenly spaced ones."""
 CELLS = 160 * SIDE * SIDE
@@ -35,17 +33,30 @@ NAN, INF, NEGATIVE_INF, UNWRITTEN, LEVELS = 255, 254, 253, 252, 251
 greatest."""
 
 
+Source = str | tuple[str, Place | None]
+"""The name of a result, or the name and the place of its storage, where its variable is looked up
+once the kernel has run."""
+
+
+class _Label(NamedTuple):
+    """What a result is, beside its elements."""
+
+    number: int
+    """In the order of the instructions and of their results."""
+    step: int
+    """The number of its instruction; INPUT for an argument of the kernel."""
+    source: Source
+    first: tuple[int, ...]
+    """The index of its first element in the tensor; () where it is the whole tensor."""
+    dtype: DType | str
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The result of one instruction: counts over all of it, a picture of evenly spaced blocks."""
 
-    step: int
-    """The number of its instruction; INPUT for an argument of the kernel."""
-    tensor: str
-    first: tuple[int, ...]
-    """The index of its first element in the tensor; () where it is the whole tensor."""
+    label: _Label
     shape: tuple[int, ...]
-    dtype: str
     least: float
     greatest: float
     mean: float
@@ -58,39 +69,65 @@ class Snapshot:
     """Levels, at most SIDE by SIDE."""
 
 
-class _Copies:
-    """Copies of arrays, one behind the other in blocks of memory that are used again."""
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """The same of a result of finite numbers, with the elements that are drawn and counted."""
 
-    def __init__(self) -> None:
-        self._blocks: list[np.ndarray] = []
-        self.clear()
+    label: _Label
+    shape: tuple[int, ...]
+    least: float
+    greatest: float
+    mean: float
+    cells: np.ndarray
 
-    def clear(self) -> None:
-        """Nothing is copied yet."""
-        self.num_bytes, self._block, self._at = 0, -1, BLOCK_BYTES
-
-    def of(self, array: np.ndarray) -> np.ndarray:
-        """A copy of the array; a large one has memory of its own."""
-        size = array.nbytes
-        self.num_bytes += size
-        if size > BLOCK_BYTES:
-            return np.array(array)
-        if self._at + size > BLOCK_BYTES:
-            self._next_block()
-        copy: np.ndarray = np.ndarray(array.shape, array.dtype, self._blocks[self._block], self._at)
-        copy[...] = array
-        self._at += -(-size // ALIGNMENT) * ALIGNMENT
-        return copy
-
-    def _next_block(self) -> None:
-        self._block, self._at = self._block + 1, 0
-        if self._block == len(self._blocks):
-            self._blocks.append(np.empty(BLOCK_BYTES, np.uint8))
+    def snapshot(self) -> Snapshot:
+        """With the picture and the histogram of the elements that are kept."""
+        counts = _histogram(self.cells.ravel(), self.least, self.greatest)
+        picture = _levels(self.cells, self.least, self.greatest)
+        return Snapshot(
+            self.label, self.shape, self.least, self.greatest, self.mean, 0, 0, 0, counts, picture
+        )
 
 
-Source = str | tuple[str, Place | None]
-"""The name of a result, or the name and the place of its storage, where its variable is looked up
-once the kernel has run."""
+def _summaries(labels: Sequence[_Label], stack: np.ndarray) -> Iterator[Snapshot | _Summary]:
+    """Each array of a stack in few elements; one with numbers that are not finite, or too large
+    for a float32 sum, has a snapshot at once."""
+    if not labels:
+        return
+    count, *shape = stack.shape
+    table = stack.astype(np.float32, copy=False).reshape(count, shape[0] if shape[1:] else 1, -1)
+    least, greatest = table.min((1, 2)), table.max((1, 2))
+    with np.errstate(all="ignore"):
+        total = table.sum((1, 2))
+    rows, columns = _grid(table.shape[1:])
+    cells = table[:, rows[:, np.newaxis], columns]
+    is_finite = np.isfinite(least) & np.isfinite(greatest) & np.isfinite(total)
+    size = table[0].size
+    for n, label in enumerate(labels):
+        yield _Summary(
+            label, tuple(shape), float(least[n]), float(greatest[n]), float(total[n]) / size,
+            cells[n],
+        ) if is_finite[n] else _snapshot(label, stack[n], None)  # fmt: skip
+
+
+class _Batch:
+    """Copies of results of one shape and dtype, in memory that is used again and again."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        count = max(1, BLOCK_BYTES // array.nbytes)
+        self._stack = np.empty((count, *array.shape), array.dtype)
+        self._labels: list[_Label] = []
+
+    def add(self, label: _Label, array: np.ndarray) -> bool:
+        """Copy a result; whether the memory is full."""
+        self._stack[len(self._labels)] = array
+        self._labels.append(label)
+        return len(self._labels) == len(self._stack)
+
+    def summarised(self) -> Iterator[Snapshot | _Summary]:
+        """Forget the copies; the summaries."""
+        labels, self._labels = self._labels, []
+        yield from _summaries(labels, self._stack[: len(labels)])
 
 
 @dataclass(slots=True)
@@ -103,17 +140,15 @@ class Snapshots:
     parameters: tuple[str, ...] = ()
     """Names of the inputs, in order, once the kernel has run."""
     _num_inputs: int = 0
+    _num_kept: int = 0
     _left_out: Counter[Source] = field(default_factory=Counter)
     """How many results of a tensor are not kept."""
-    _kept: list[Snapshot] = field(default_factory=list)
-    _waiting: list[
-        tuple[int, Source, tuple[int, ...], DType | str, np.ndarray, np.ndarray | None]
-    ] = field(default_factory=list)
-    _copies: _Copies = field(default_factory=_Copies)
+    _kept: list[Snapshot | _Summary] = field(default_factory=list)
+    _batches: dict[tuple[tuple[int, ...], np.dtype], _Batch] = field(default_factory=dict)
 
     def note(self, event: Event, unwritten: Callable[[View], np.ndarray | None]) -> None:
         """Keep the results of an instruction, or count them."""
-        is_kept = len(self._kept) + len(self._waiting) < self.most
+        is_kept = self._num_kept < self.most
         for operand in event.call.record.outputs:
             view = event.views.get(operand)
             if not isinstance(view, View):
@@ -121,51 +156,59 @@ class Snapshots:
             storage = view.storage
             source = storage.name, storage.place
             if is_kept:
-                found = view.array if view.spec.indirect is None else shown(view)
-                self._wait(source, view.spec.dtype, found, unwritten(view), _first(view))
+                self._keep_view(self.steps, source, view, unwritten(view))
             else:
                 self._left_out[source] += 1
         self.steps += 1
 
     def input(self, view: View) -> None:
         """Keep an argument of the kernel, as it is before the first instruction."""
-        self._wait(
-            f"input {self._num_inputs}", view.spec.dtype, shown(view), None, _first(view), INPUT
-        )
+        self._keep_view(INPUT, f"input {self._num_inputs}", view)
         self._num_inputs += 1
 
     def compare(self, name: str, found: np.ndarray, reference: np.ndarray) -> None:
         """Keep how far a result is from what it should be, in units of its last place."""
-        self._wait(f"{name}, ulps from the reference", "ulps", _ulps(found, reference))
+        what = f"{name}, ulps from the reference"
+        label = _Label(self._num_kept, self.steps, what, (), "ulps")
+        self._keep(label, _ulps(found, reference))
 
-    def _wait(
-        self, source: Source, dtype: DType | str, array: np.ndarray,
-        unwritten: np.ndarray | None = None, first: tuple[int, ...] = (), step: int | None = None,
-    ) -> None:  # fmt: skip
-        step = self.steps if step is None else step
-        self._waiting.append((step, source, first, dtype, self._copies.of(array), unwritten))
-        if self._copies.num_bytes > WAITING_BYTES:
-            self._count()
+    def _keep_view(
+        self, step: int, source: Source, view: View, unwritten: np.ndarray | None = None
+    ) -> None:
+        label = _Label(self._num_kept, step, source, _first(view), view.spec.dtype)
+        found = view.array if view.spec.indirect is None else shown(view)
+        self._keep(label, found, unwritten)
 
-    def _count(self) -> None:
-        self._kept += [
-            _snapshot(step, _name(source), first, str(dtype), array, unwritten)
-            for step, source, first, dtype, array, unwritten in self._waiting
-        ]
-        self._waiting.clear()
-        self._copies.clear()
+    def _keep(self, label: _Label, array: np.ndarray, unwritten: np.ndarray | None = None) -> None:
+        self._num_kept += 1
+        if unwritten is not None or not array.size:
+            self._kept.append(_snapshot(label, array, unwritten))
+        elif array.nbytes > BLOCK_BYTES:
+            self._kept += _summaries([label], array[np.newaxis])
+        else:
+            key = array.shape, array.dtype
+            batch = self._batches.get(key) or self._batches.setdefault(key, _Batch(array))
+            if batch.add(label, array):
+                self._kept += batch.summarised()
+
+    def _snapshots(self) -> list[Snapshot]:
+        """All that is kept, in order."""
+        for batch in self._batches.values():
+            self._kept += batch.summarised()
+        self._kept.sort(key=lambda each: each.label.number)
+        return [s.snapshot() if isinstance(s, _Summary) else s for s in self._kept]
 
     def section(self, columns: Columns) -> dict[str, Any]:
         """The document, with the pictures in one column."""
-        self._count()
+        kept = self._snapshots()
         left_out: Counter[str] = Counter()
         for source, count in self._left_out.items():
             left_out[_name(source)] += count
         reduced = 1
-        while sum(s.picture[::reduced, ::reduced].size for s in self._kept) > CELLS and reduced < 8:
+        while sum(s.picture[::reduced, ::reduced].size for s in kept) > CELLS and reduced < 8:
             reduced *= 2
         names = {f"input {n}": name for n, name in enumerate(self.parameters)}
-        pictures = [_reduced(s.picture, reduced) for s in self._kept]
+        pictures = [_reduced(s.picture, reduced) for s in kept]
         levels = [p.ravel() for p in pictures] or [np.zeros(0, int)]
         return {
             "left": dict(left_out), "most": self.most,
@@ -173,13 +216,14 @@ class Snapshots:
             "pictures": columns.add(np.concatenate(levels).tolist()),
             "results": [
                 {
-                    "step": s.step, "tensor": names.get(s.tensor, s.tensor), "first": s.first,
-                    "shape": s.shape, "dtype": s.dtype,
+                    "step": s.label.step, "tensor": names.get(name, name), "first": s.label.first,
+                    "shape": s.shape, "dtype": str(s.label.dtype),
                     "least": s.least, "greatest": s.greatest, "mean": s.mean, "nans": s.nans,
                     "infinite": s.infinite, "unwritten": s.unwritten, "histogram": s.histogram,
                     "rows": picture.shape[0], "columns": picture.shape[1],
                 }
-                for s, picture in zip(self._kept, pictures, strict=True)
+                for s, picture in zip(kept, pictures, strict=True)
+                for name in [_name(s.label.source)]
             ],
         }  # fmt: skip
 
@@ -211,14 +255,7 @@ def _ulps(found: np.ndarray, reference: np.ndarray) -> np.ndarray:
     return np.where(found.astype(np.float64) == exact, 0, far)  # equal infinities
 
 
-def _snapshot(
-    step: int,
-    name: str,
-    first: tuple[int, ...],
-    dtype: str,
-    array: np.ndarray,
-    unwritten: np.ndarray | None,
-) -> Snapshot:
+def _snapshot(label: _Label, array: np.ndarray, unwritten: np.ndarray | None) -> Snapshot:
     table = array.astype(np.float32, copy=False)
     values = table if unwritten is None else table[~unwritten]
     is_finite = np.isfinite(values)
@@ -228,7 +265,7 @@ def _snapshot(
     counts = _histogram(finite[:: -(-finite.size // COUNTED) or 1], least, greatest)
     mean = float(finite.mean(dtype=np.float64)) if finite.size else 0.0
     return Snapshot(
-        step, name, first, array.shape, dtype, least, greatest, mean, nans,
+        label, array.shape, least, greatest, mean, nans,
         values.size - finite.size - nans, table.size - values.size, counts,
         _picture(table, unwritten, least, greatest),
     )  # fmt: skip
@@ -251,15 +288,28 @@ def _picture(
 ) -> np.ndarray:
     """The level of the first element of each block, or the worst mark of any element of it."""
     table = values.reshape(len(values) if values.ndim > 1 else 1, -1)
-    starts = tuple(_starts(size, min(size, SIDE)) for size in table.shape)
-    chosen = table[np.ix_(*starts)].astype(np.float64)
-    width = (greatest - least) or 1.0
-    levels = np.rint((np.where(np.isfinite(chosen), chosen, least) - least) / width * LEVELS)
+    starts = _grid(table.shape)
+    levels = _levels(table[np.ix_(*starts)], least, greatest)
     marks = _marks(table, unwritten)
     if marks is not None:
         worst = _worst(marks, starts)
         levels = np.where(worst, worst, levels)
-    return levels.astype(int)
+    return levels
+
+
+def _levels(cells: np.ndarray, least: float, greatest: float) -> np.ndarray:
+    """Levels of elements, 0 of what is not finite."""
+    width = (greatest - least) or 1.0
+    chosen = cells.astype(np.float64)
+    return np.rint((np.where(np.isfinite(chosen), chosen, least) - least) / width * LEVELS).astype(
+        int
+    )
+
+
+def _grid(shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows and columns in which the blocks of a picture start."""
+    rows, columns = shape
+    return _starts(rows, min(rows, SIDE)), _starts(columns, min(columns, SIDE))
 
 
 def _marks(table: np.ndarray, unwritten: np.ndarray | None) -> np.ndarray | None:
