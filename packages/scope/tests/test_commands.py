@@ -23,6 +23,8 @@ COMMANDS = {
 def test_a_command_writes_its_kernels_and_its_explanation(name, tmp_path, data_of):
     words, kernels, title = COMMANDS[name]
     (tmp_path / "mlp.py").write_text(MLP)
+    for module in ("html", "zlib", "linecache"):  # of the user, beside the function
+        (tmp_path / f"{module}.py").write_text("raise RuntimeError('imported by a package')")
     program = str(Path(sys.executable).parent / words[0])
     done = subprocess.run((program, *words[1:], "--report", "page.html"), cwd=tmp_path,
                           capture_output=True, text=True)  # fmt: skip

@@ -1,5 +1,6 @@
 """Files of several folders, loaded by one process: each with the modules of its own folder."""
 
+import importlib
 import sys
 
 import pytest
@@ -99,3 +100,33 @@ def test_modules_that_were_there_before_and_packages_stay(tmp_path, monkeypatch)
 
     assert found[0] is found[1] is sys.modules["colorsys"]
     assert sys.modules.pop("shared_values") is shared_values
+
+
+@pytest.mark.parametrize(
+    "imported_by", ["import {}", "import importlib; importlib.import_module('{}')"]
+)
+def test_other_code_does_not_import_the_modules_of_a_file(imported_by, tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    library = tmp_path / "library"
+    write_folder(tmp_path / "kernels", {"colorsys.py": "VALUE = {!r}"}, "VALUE = 1")
+    write_folder(library, {"lazy.py": "def load():\n    " + imported_by.format("colorsys")}, "")
+    monkeypatch.syspath_prepend(library)
+    value(tmp_path / "kernels" / "user.py:f")
+
+    importlib.import_module("lazy").load()
+
+    assert not hasattr(sys.modules["colorsys"], "VALUE")
+
+
+def test_a_file_imports_its_own_module_of_a_name_of_the_standard_library(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    write_folder(tmp_path / "a", {"colorsys.py": "VALUE = {!r}"}, "from colorsys import VALUE")
+
+    assert value(tmp_path / "a" / "user.py:f") == "a"
+
+
+def test_other_code_imports_a_module_that_only_the_file_has(tmp_path):
+    write_folder(tmp_path / "a", MODULE, "VALUE = 1")
+    value(tmp_path / "a" / "user.py:f")
+
+    assert importlib.import_module("shared_values").VALUE == "a"

@@ -1,15 +1,18 @@
 """The folder of a user's file on `sys.path`, one at a time, with the modules that are from it.
 
-Two files that import modules of one name, each from its own folder, have their own ones.
+Two files that import modules of one name, each from its own folder, have their own ones. Imports of
+other code do not see the folder where they find a module without it: an `html.py` beside a kernel
+is that of the kernel alone.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
+from importlib.machinery import ModuleSpec, PathFinder
+from types import FrameType, ModuleType
 
 
 class _Entry(str):
@@ -21,6 +24,35 @@ class _Entry(str):
     """It, and what its file has added to `sys.path`."""
 
 
+class _OthersFirst:
+    """Finds modules for code that is not of the folder, first without the folder."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See importlib.abc.MetaPathFinder; None leaves the module to the finders behind."""
+        added = {path for entry in _entries() for path in entry.added}
+        if path is not None or not added or _owner(_importer(sys._getframe(1))) in added:
+            return None
+        return PathFinder.find_spec(name, [entry for entry in sys.path if entry not in added])
+
+
+def _importer(frame: FrameType | None) -> str:
+    """The file of the code that imports a module."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if "importlib" not in file:
+            return os.path.abspath(file)  # noqa: PTH100
+        frame = frame.f_back
+    return ""
+
+
+def _owner(file: str) -> str:
+    """The entry of sys.path that a file is in, the innermost of several."""
+    return max((e for e in sys.path if e and file.startswith(e + os.sep)), key=len, default="")
+
+
 @contextmanager
 def user_folder(folder: str) -> Iterator[None]:
     """Load a file or module with its folder first on `sys.path`, also afterwards, until the next
@@ -30,6 +62,8 @@ def user_folder(folder: str) -> Iterator[None]:
     entry, path = _Entry(folder), set(sys.path)
     entry.before, entry.added = frozenset(sys.modules), frozenset({folder})
     sys.path.insert(0, entry)
+    if _OthersFirst not in sys.meta_path:
+        sys.meta_path.insert(0, _OthersFirst)
     try:
         yield
     finally:
