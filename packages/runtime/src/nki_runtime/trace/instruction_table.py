@@ -78,15 +78,12 @@ class _Calls:
         return self.texts[id(call)]
 
     def _text(self, call: Call) -> Iterator[tuple[str, str]]:
-        for name, value in call.operands.items():
+        for name, value in call.given():
+            text = getattr(value, "name", str(value))
             if isinstance(value, Access):
                 dtype = value.dtype or self.buffers[value.buffer].dtype
-                yield name, f"{value.buffer}:{dtype.name}{list(value.shape)}".replace(" ", "")
-            elif value is not None:
-                yield name, str(value)
-        for name, value in call.attrs.items():
-            if value is not None and value != call.record.attrs[name].default:
-                yield name, getattr(value, "name", str(value)).replace(" ", "")
+                text = f"{value.buffer}:{dtype.name}{list(value.shape)}"
+            yield name, text.replace(" ", "")
 
 
 @dataclass(frozen=True, slots=True)

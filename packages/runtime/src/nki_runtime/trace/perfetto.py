@@ -20,7 +20,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
 )
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-from neuroncore.program import Access, Call
+from neuroncore.program import Access
 from neuroncore.timeline import Bar, Timeline, launch_starts
 from nki_runtime.trace.tracks import by_track, rows_of
 
@@ -206,18 +206,13 @@ def _arguments(bar: Bar) -> Iterator[tuple[str, Any]]:
         yield "waited for", bar.why
     if bar.hbm_bytes:
         yield "HBM bytes", bar.hbm_bytes
-    yield from _operands(bar.call)
+    for name, value in bar.call.given():
+        is_access = isinstance(value, Access)
+        yield name, f"{value.buffer} {list(value.shape)}" if is_access else _plain(value)
 
 
-def _operands(call: Call) -> Iterator[tuple[str, Any]]:
-    for name, value in call.operands.items():
-        if isinstance(value, Access):
-            yield name, f"{value.buffer} {list(value.shape)}"
-        elif value is not None:
-            yield name, value
-    for name, value in call.attrs.items():
-        if value is not None and value != call.record.attrs[name].default:
-            yield name, value if type(value) in _FIELD else getattr(value, "name", str(value))
+def _plain(value: Any) -> Any:
+    return value if type(value) in _FIELD else getattr(value, "name", str(value))
 
 
 def _bandwidth(bars: Sequence[Bar]) -> Iterator[tuple[float, float]]:

@@ -85,20 +85,14 @@ def _bars(
 def _call(call: Call, sources: Sources) -> dict[str, Any]:
     return {
         "instruction": call.instruction, "name": call.name, "at": sources.at(call.origin),
-        "operands": dict(_operands(call)), "flops": _flops(call),
+        "operands": {name: _text(value) for name, value in call.given()}, "flops": _flops(call),
     }  # fmt: skip
 
 
-def _operands(call: Call) -> Iterator[tuple[str, str]]:
-    """Operands and the attributes that are not defaults, as text."""
-    for name, value in call.operands.items():
-        if isinstance(value, Access):
-            yield name, f"{value.buffer} {list(value.shape)}"
-        elif value is not None:
-            yield name, str(value)
-    for name, value in call.attrs.items():
-        if value is not None and value != call.record.attrs[name].default:
-            yield name, getattr(value, "name", str(value))
+def _text(value: Any) -> str:
+    if isinstance(value, Access):
+        return f"{value.buffer} {list(value.shape)}"
+    return getattr(value, "name", str(value))
 
 
 def _flops(call: Call) -> int:

@@ -6,7 +6,7 @@ timeline plays and the planner orders. Every statement has the source line it ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isnan, nan, prod
 from typing import Any
@@ -161,6 +161,15 @@ class Call:
     def accesses(self) -> dict[str, Access]:
         """The operands that are tensors here."""
         return {n: value for n, value in self.operands.items() if isinstance(value, Access)}
+
+    def given(self) -> Iterator[tuple[str, Any]]:
+        """The operands that it has, and the attributes that are not defaults, by name."""
+        for name, value in self.operands.items():
+            if value is not None:
+                yield name, value
+        for name, value in self.attrs.items():
+            if value is not None and value != self.record.attrs[name].default:
+                yield name, value
 
 
 def make_call(
