@@ -207,7 +207,6 @@ class Snapshots:
         reduced = 1
         while sum(s.picture[::reduced, ::reduced].size for s in kept) > CELLS and reduced < 8:
             reduced *= 2
-        names = {f"input {n}": name for n, name in enumerate(self.parameters)}
         pictures = [_reduced(s.picture, reduced) for s in kept]
         levels = [p.ravel() for p in pictures] or [np.zeros(0, int)]
         return {
@@ -216,14 +215,13 @@ class Snapshots:
             "pictures": columns.add(np.concatenate(levels).tolist()),
             "results": [
                 {
-                    "step": s.label.step, "tensor": names.get(name, name), "first": s.label.first,
+                    "step": s.label.step, "tensor": _input_name(_name(s.label.source), self.parameters), "first": s.label.first,
                     "shape": s.shape, "dtype": str(s.label.dtype),
                     "least": s.least, "greatest": s.greatest, "mean": s.mean, "nans": s.nans,
                     "infinite": s.infinite, "unwritten": s.unwritten, "histogram": s.histogram,
                     "rows": picture.shape[0], "columns": picture.shape[1],
                 }
                 for s, picture in zip(kept, pictures, strict=True)
-                for name in [_name(s.label.source)]
             ],
         }  # fmt: skip
 
@@ -233,6 +231,11 @@ def _name(source: Source) -> str:
         return source
     given, place = source
     return given or assigned_name(place) or "tensor"
+
+
+def _input_name(name: str, parameters: Sequence[str]) -> str:
+    """The name that an input has as a parameter; any other as it is."""
+    return {f"input {n}": parameter for n, parameter in enumerate(parameters)}.get(name, name)
 
 
 def _first(view: View) -> tuple[int, ...]:
