@@ -28,11 +28,8 @@ def slow_square(payload, report):
 
 
 def hang(payload, report):
+    report("begun")
     time.sleep(600)
-
-
-def sleep(payload, report):
-    time.sleep(payload)
 
 
 def fail(payload, report):
@@ -61,6 +58,7 @@ def unpicklable(payload, report):
 
 def begin_message(payload, report):
     """Writes the beginning of a message to every socket, as one that is stopped meanwhile."""
+    report("begun")
     for number in range(3, 64):
         with contextlib.suppress(OSError):
             os.write(number, payload)
@@ -71,6 +69,7 @@ def print_and_end(payload, report):
     """By exit code or, where that is None, at its limit."""
     print("the last words")
     os.system("echo of a child")
+    report("printed")
     time.sleep(600) if payload is None else os._exit(payload)
 
 
@@ -90,8 +89,8 @@ def ignore_interrupt(payload, report):
 
 
 def block_threads(payload, report):
-    """Writes the process's id to `payload`, then runs no other Python code."""
-    Path(payload).write_text(str(os.getpid()))
+    """Reports the process's id, then runs no other Python code."""
+    report([os.getpid()])
     re.match(r"(a+)+$", "a" * 60 + "b")
 
 
@@ -101,9 +100,22 @@ def fork(payload, report):
     return square(payload, report)
 
 
-def report_later(payload, report):
-    """Reports once its job has ended."""
-    threading.Timer(0.2, report, ["late"]).start()
+_ENDED, _LATE = threading.Event(), threading.Event()
+
+
+def report_late(payload, report):
+    """A first job's report that comes while the second one runs."""
+    if payload == "second":
+        _ENDED.set()
+        _LATE.wait()
+    else:
+        threading.Thread(target=_report_once_it_has_ended, args=(report,), daemon=True).start()
+
+
+def _report_once_it_has_ended(report):
+    _ENDED.wait()
+    report("late")
+    _LATE.set()
 
 
 def change_folder(payload, report):
@@ -127,20 +139,14 @@ def die_first(payload, report):
     return "ran again"
 
 
-def hang_with_children(payload, report):
-    """Starts processes that do not end, one in a session of its own; writes ids to `payload`."""
+def start_children(payload, report):
+    """Starts processes that do not end, one in a session of its own, and reports all ids; then
+    hangs or, where `payload` is "die", ends by itself.
+    """
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     children = [subprocess.Popen(command, start_new_session=new) for new in (False, True)]
-    ids = " ".join(map(str, [os.getpid(), *(child.pid for child in children)]))
-    Path(payload).with_suffix(".new").write_text(ids)
-    Path(payload).with_suffix(".new").rename(payload)
-    time.sleep(600)
-
-
-def die_with_children(payload, report):
-    """The same, once; the worker ends by itself."""
-    threading.Timer(1.0, os.abort).start()
-    hang_with_children(payload, report)
+    report([os.getpid(), *(child.pid for child in children)])
+    os.abort() if payload == "die" else time.sleep(600)
 
 
 class Crafted:

@@ -1,11 +1,13 @@
-"""Processes of this machine, by their files in /proc."""
+"""Processes of this machine, by their files in /proc, and the clock of a job's limit."""
 
 import re
 import time
 from ipaddress import ip_address
 from pathlib import Path
+from types import SimpleNamespace
 
 LISTENS = "0A"
+FOREVER_S = 1e9
 
 
 def descendants(number):
@@ -13,39 +15,70 @@ def descendants(number):
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            parent = stat.read_text().rpartition(")")[2].split()[1]
+            parent = fields(child := int(stat.parent.name))[1]
         except OSError:
             continue
         if int(parent) == number:
-            child = int(stat.parent.name)
             found += [child, *descendants(child)]
     return found
 
 
-def have_ended(numbers, seconds=10.0):
+def have_ended(numbers, seconds=120.0):
     """Whether processes end within some seconds."""
     deadline = time.monotonic() + seconds
-    while alive := any(Path(f"/proc/{number}").exists() for number in numbers):
+    while alive := any(map(is_running, numbers)):
         if time.monotonic() > deadline:
             break
         time.sleep(0.01)
     return not alive
 
 
+def is_running(number):
+    """Whether a process does anything; one that has ended may wait for its parent."""
+    try:
+        return fields(number)[0] != "Z"
+    except OSError:
+        return False
+
+
+def cpu_ticks(number):
+    """Of user and system that a process has used."""
+    return sum(map(int, fields(number)[11:13]))
+
+
+def fields(number):
+    """Those of `stat` behind the name."""
+    return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+
+
+def pass_limits(monkeypatch, begun):
+    """Let the limits of the jobs that workers run be over once `begun` is true, which stays so."""
+    monotonic = time.monotonic  # jobs of several processes begin at any time
+    clock = SimpleNamespace(monotonic=lambda: monotonic() + FOREVER_S * bool(begun()))
+    monkeypatch.setattr("neuroncore.executors.workers.time", clock)
+
+
 def listening(number):
     """The addresses on which a process accepts connections; none where it has ended."""
     process = Path(f"/proc/{number}")
     try:
-        links = [str(file.readlink()) for file in (process / "fd").iterdir()]
+        sockets = {*filter(None, map(_socket, (process / "fd").iterdir()))}
         tables = [(process / "net" / table).read_text() for table in ("tcp", "tcp6")]
-    except FileNotFoundError:
+    except OSError:
         return
-    sockets = {found[1] for link in links if (found := re.match(r"socket:\[(\d+)\]", link))}
     for table in tables:
         for line in table.splitlines()[1:]:
             _, local, _, state, *_, inode = line.split()[:10]
             if state == LISTENS and inode in sockets:
                 yield _address(local.partition(":")[0])
+
+
+def _socket(descriptor):
+    try:
+        found = re.match(r"socket:\[(\d+)\]", str(descriptor.readlink()))
+    except OSError:  # closed meanwhile
+        return None
+    return found and found[1]
 
 
 def _address(text):

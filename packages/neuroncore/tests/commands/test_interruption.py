@@ -1,11 +1,17 @@
 """Ctrl-C and SIGTERM: one message and one exit code, also during imports."""
 
+import contextlib
 import os
 import signal
 
 import pytest
 
-from neuroncore.commands.interruption import entry_point, termination_interrupts
+from neuroncore.commands.interruption import (
+    ENDING,
+    entry_point,
+    termination_interrupts,
+    uninterrupted,
+)
 
 
 def test_an_interruption_of_the_imports_of_a_command_is_one_of_the_command(
@@ -48,3 +54,28 @@ def test_a_signal_that_is_ignored_stays_so():
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", ENDING, ids=lambda n: n.name)
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.default_int_handler])
+def test_a_call_ends_before_a_signal_interrupts_unless_that_is_ignored(number, handler):
+    before, seen = signal.signal(number, handler), []
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            with uninterrupted():
+                os.kill(os.getpid(), number)
+                seen.append("end of the call")
+            seen.append("not interrupted")
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+
+    assert seen == ["end of the call", "not interrupted"][: 2 if handler is signal.SIG_IGN else 1]
+
+
+def test_a_second_signal_interrupts_at_once():
+    with pytest.raises(KeyboardInterrupt), uninterrupted() as seen:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("not interrupted")
+    assert seen == [signal.SIGINT] * 2

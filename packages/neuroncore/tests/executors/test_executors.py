@@ -8,12 +8,19 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from packages.neuroncore.tests.executor_jobs import JOBS
-from packages.neuroncore.tests.processes import descendants, have_ended
+from packages.neuroncore.tests.processes import (
+    cpu_ticks,
+    descendants,
+    have_ended,
+    is_running,
+    pass_limits,
+)
 
 from neuroncore.commands.interruption import termination_interrupts
 from neuroncore.executors import (
@@ -34,7 +41,7 @@ from neuroncore.executors import workers as workers_module
 from neuroncore.executors.messages import MessageError, read_message
 from neuroncore.executors.ray_address import _REQUEST, address_text, parse_address
 
-LIMITS = Limits(seconds=5.0, num_bytes=200 << 20)
+LIMITS = Limits(num_bytes=200 << 20)
 MAKERS = {
     "inprocess": lambda: InProcess(LIMITS),
     "pool": lambda: pool(2, LIMITS),
@@ -57,6 +64,22 @@ def events_of(executor, *jobs):
     for job in jobs:
         executor.submit(job)
     events = []
+    executor.run(events.append)
+    return events
+
+
+def events_past_limits(monkeypatch, executor, *jobs):
+    """The same, with a limit that is over once job "a" has reported and the others have ended."""
+    events = []
+
+    def has_begun():
+        ended = len(only(events, Finished))
+        return ended == len(jobs) - 1 and "a" in {event.key for event in events}
+
+    pass_limits(monkeypatch, has_begun)
+    monkeypatch.setattr(executor, "limits", Limits(3600))
+    for job in jobs:
+        executor.submit(job)
     executor.run(events.append)
     return events
 
@@ -108,9 +131,11 @@ def test_a_job_that_forks_has_one_end(executor):
 
 def test_a_report_of_a_job_that_has_ended_is_dropped():
     with pool(1) as executor:
-        events = events_of(executor, Job("a", JOBS + "report_later"), Job("b", JOBS + "sleep", 0.5))
+        events = events_of(
+            executor, *(Job(name, JOBS + "report_late", name) for name in ("first", "second"))
+        )
 
-    assert [e.key for e in events] == ["a", "b"]
+    assert [e.key for e in events] == ["first", "second"]
 
 
 def test_the_next_job_begins_in_the_folder_of_the_driver(executor, tmp_path):
@@ -154,9 +179,9 @@ def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(name):
     events = []
 
     def watch(event):
-        events.append(event)
         if isinstance(event, Reported):
             os.kill(os.getpid(), signal.SIGINT)
+        events.append(event)
 
     with ALONE[name]() as executor:
         executor.submit(Job("a", JOBS + "wait_for_interrupt"))
@@ -164,8 +189,7 @@ def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(name):
         with pytest.raises(KeyboardInterrupt):
             executor.run(watch)
 
-    assert [e[:2] for e in only(events, Finished)] == [("a", "interrupted")]
-    assert {e.key for e in events} == {"a"}
+    assert [e[:2] for e in events] == [("a", "begun"), ("a", "interrupted")]
 
 
 def test_a_termination_lets_what_runs_end_where_ctrl_c_is_ignored():
@@ -204,28 +228,51 @@ def test_ctrl_c_cancels_a_job_that_does_not_end(monkeypatch):
     assert [type(event) for event in events] == [Reported]
 
 
-def test_a_job_that_hangs_ends_at_its_limit_and_others_run(executor):
-    events = events_of(executor, Job("a", JOBS + "hang"), Job("b", JOBS + "square", 2))
+@with_workers
+def test_a_job_that_hangs_ends_at_its_limit_and_others_run(executor, monkeypatch):
+    jobs = Job("a", JOBS + "hang"), Job("b", JOBS + "square", 2)
+    (failed,) = only(events_past_limits(monkeypatch, executor, *jobs), Failed)
 
-    assert [e[:3] for e in only(events, Failed)] == [("a", "time", "stopped after 5 s, its limit")]
-    assert [e.key for e in only(events, Finished)] == ["b"]
+    assert failed[:3] == ("a", "time", "stopped after 3600 s, its limit")
+
+
+def test_a_job_of_this_process_that_hangs_ends_at_its_limit_and_others_run():
+    with InProcess(Limits(0.2)) as executor:
+        events = events_of(executor, Job("a", JOBS + "hang"), Job("b", JOBS + "hang"))
+
+    ended = ("time", "stopped after 0.2 s, its limit")
+    assert [e[:3] for e in only(events, Failed)] == [("a", *ended), ("b", *ended)]
+
+
+def test_a_limit_ends_a_job_of_this_process_and_not_what_handles_an_event():
+    events = []
+
+    def watch(event):
+        if isinstance(event, Reported):
+            signal.raise_signal(signal.SIGALRM)
+        events.append(event)
+
+    with InProcess(Limits(3600)) as executor:
+        executor.submit(Job("a", JOBS + "hang"))
+        executor.run(watch)
+
+    assert [type(event) for event in events] == [Reported, Failed]
 
 
 @pytest.mark.parametrize("sent", [b"\0", b"\0\1\0\0x", b"\xff" * 8, b"\x80\0\0\0", b"\xff" * 13])
-def test_a_job_that_hangs_within_a_message_ends_at_its_limit(sent):
-    with pool(2, Limits(2.0)) as executor:
-        events = events_of(
-            executor, Job("a", JOBS + "begin_message", sent), Job("b", JOBS + "square", 2)
-        )
+def test_a_job_that_hangs_within_a_message_ends_at_its_limit(sent, monkeypatch):
+    jobs = Job("a", JOBS + "begin_message", sent), Job("b", JOBS + "square", 2)
+    with pool(2) as executor:
+        events = events_past_limits(monkeypatch, executor, *jobs)
 
     assert [e[:2] for e in only(events, Failed)] == [("a", "time")]
-    assert [e.key for e in only(events, Finished)] == ["b"]
 
 
 @pytest.mark.parametrize(("code", "kind"), [(3, "poisoned"), (None, "time")])
-def test_what_a_job_has_printed_is_its_log(code, kind, capfd):
-    with pool(1, Limits(2.0)) as executor:
-        events = events_of(executor, Job("a", JOBS + "print_and_end", code))
+def test_what_a_job_has_printed_is_its_log(code, kind, capfd, monkeypatch):
+    with pool(1) as executor:
+        run = events_of if code else partial(events_past_limits, monkeypatch)
+        events = run(executor, Job("a", JOBS + "print_and_end", code))
 
     assert [e.kind for e in only(events, Failed)] == [kind]
     assert only(events, Failed)[0].log == "the last words\nof a child\n"
@@ -259,20 +306,20 @@ def test_a_cancelled_job_has_no_more_events(executor):
 
 
 @with_workers
-def test_a_running_job_is_cancelled_from_an_event(executor, monkeypatch):
-    monkeypatch.setattr(executor, "limits", Limits())  # a worker may start after any limit of time
+def test_a_running_job_is_cancelled_from_an_event(executor):
     for job in (Job("a", JOBS + "hang"), Job("b", JOBS + "square", 2)):
         executor.submit(job)
     events = []
 
     def watch(event):
         events.append(event)
-        if isinstance(event, Finished):
+        if {each.key for each in events} == {"a", "b"}:
             executor.cancel("a")
 
     executor.run(watch)
 
-    assert [e[:2] for e in events] == [("b", 2), ("b", 4)]
+    assert sorted(e[:2] for e in events if e.key == "b") == [("b", 2), ("b", 4)]
+    assert [e[:2] for e in events if e.key == "a"] == [("a", "begun")]
 
 
 @with_workers
@@ -325,32 +372,30 @@ def _text(word):
     return pickle.SHORT_BINUNICODE + bytes([len(word)]) + word.encode()
 
 
-@pytest.mark.parametrize(
-    ("executor", "job"),
-    [
-        ("pool", "hang_with_children"), ("pool", "die_with_children"),
-        ("ray", "hang_with_children"),
-    ],
-    indirect=["executor"], scope="module",
-)  # fmt: skip
-def test_a_worker_ends_with_all_that_its_job_has_started(executor, job, tmp_path, monkeypatch):
-    monkeypatch.setattr(executor, "limits", Limits(3.0))
+@with_workers
+def test_a_worker_ends_with_all_that_its_job_has_started(executor, monkeypatch):
+    events = events_past_limits(monkeypatch, executor, Job("a", JOBS + "start_children"))
 
-    events = events_of(executor, Job("a", JOBS + job, str(tmp_path / "ids")))
-
-    ids = (tmp_path / "ids").read_text().split()
-    assert len(ids) == 3 and len(only(events, Failed)) == 1
-    assert not [number for number in ids if is_running(number)]
+    ((_, ids, _),) = only(events, Reported)
+    assert [e.kind for e in only(events, Failed)] == ["time"]
+    assert len(ids) == 3 and have_ended(ids)
 
 
-def test_a_driver_that_is_killed_ends_all_that_its_jobs_have_started(tmp_path):
-    driver = driver_of("hang_with_children", tmp_path / "ids")
+def test_what_a_job_has_started_ends_with_a_worker_that_ends_by_itself():
+    with pool(1) as executor:
+        events = events_of(executor, Job("a", JOBS + "start_children", "die"))
+
+        ids = [number for event in only(events, Reported) for number in event.value]
+        assert [e.kind for e in only(events, Failed)] == ["poisoned"]
+        assert len(ids) == 6 and have_ended(ids)
+
+
+def test_a_driver_that_is_killed_ends_all_that_its_jobs_have_started():
+    driver, ids = driver_of("start_children")
     driver.kill()
-    driver.wait()
+    driver.communicate()
 
-    ids = (tmp_path / "ids").read_text().split()
-    assert len(ids) == 3
-    assert not [number for number in ids if is_running(number)]
+    assert len(ids) == 3 and have_ended(ids)
 
 
 STARTING = """
@@ -407,41 +452,30 @@ def test_a_worker_that_replaces_another_is_no_part_of_the_start_up(tmp_path):
         assert executor.startup_s == startup_s > 0
 
 
-def test_a_worker_whose_job_blocks_threads_ends_with_its_driver(tmp_path):
-    driver = driver_of("block_threads", tmp_path / "id")
-    time.sleep(0.2)
+def test_a_worker_whose_job_blocks_threads_ends_with_its_driver():
+    driver, (number,) = driver_of("block_threads")
+    begun = cpu_ticks(number)
+    while cpu_ticks(number) < begun + 10:
+        time.sleep(0.01)
     driver.kill()
-    driver.wait()
+    driver.communicate()
 
-    assert not is_running((tmp_path / "id").read_text())
+    assert have_ended([number])
 
 
-def driver_of(job, file):
-    """A process whose pool runs a job, once that has written its file."""
+def driver_of(job):
+    """A process whose pool runs a job, and the processes that this has reported."""
     driver = subprocess.Popen([
         sys.executable, "-c",
         "from neuroncore.executors import Job, pool\n"
         "with pool(1) as executor:\n"
-        f"    executor.submit(Job('a', {JOBS + job!r}, {str(file)!r}))\n"
-        "    executor.run(print)",
-    ])  # fmt: skip
-    while not file.exists():
-        time.sleep(0.05)
-    return driver
-
-
-def is_running(number: str) -> bool:
-    """Whether a process does anything; one that has ended may wait for its parent."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        try:
-            state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return False
-        if state == "Z":
-            return False
-        time.sleep(0.05)
-    return True
+        f"    executor.submit(Job('a', {JOBS + job!r}))\n"
+        "    executor.run(lambda event: print(*event.value, flush=True))",
+    ], stdout=subprocess.PIPE)  # fmt: skip
+    assert driver.stdout is not None
+    ids = [*map(int, driver.stdout.readline().split())]
+    assert all(map(is_running, ids)) and ids
+    return driver, ids
 
 
 @pytest.mark.parametrize("limits", [{"seconds": 0}, {"num_bytes": -1}])

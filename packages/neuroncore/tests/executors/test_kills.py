@@ -25,8 +25,9 @@ def test_killed_workers_lose_no_value_and_repeat_none(kills):
             events.append(event)
             if isinstance(event, Finished) and int(event.key) in moments:
                 moments.remove(int(event.key))
-                victim = random.choice(executor._workers).handle
-                os.kill(victim.process.pid, signal.SIGKILL)
+                first = [each for each in executor._workers if not executor._lost[each.key]]
+                for victim in random.sample(first, min(1, len(first))):
+                    os.kill(victim.handle.process.pid, signal.SIGKILL)
 
         for job in jobs:
             executor.submit(job)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE
 
@@ -120,7 +121,8 @@ def test_the_next_run_removes_the_store_of_one_that_was_killed(started, tmp_path
     (folder,) = temporary_files(tmp_path)
     below = descendants(run.pid)
     for number in (run.pid, *below):
-        os.kill(number, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has ended with another one
+            os.kill(number, signal.SIGKILL)
     run.communicate()
     assert have_ended(below)
     assert folder.exists()

@@ -16,6 +16,8 @@ INTERRUPTED = 130
 """An exit code, as a shell reports SIGINT."""
 TERMINATIONS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
+ENDING = (signal.SIGINT, *TERMINATIONS)
+
 
 def report_interruption(command: str, what: str = "nothing was reported") -> int:
     """Print a line on stderr; the exit code."""
@@ -54,6 +56,32 @@ def termination_interrupts() -> Iterator[None]:
     finally:
         for number in changed:
             signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[list[int]]:
+    """Signals that interrupt or end this process are listed, and raise KeyboardInterrupt at the
+    end; a second one does at once. Ignored ones stay so.
+    """
+    seen: list[int] = []
+
+    def interrupt(number: int, *_: object) -> None:
+        seen.append(number)
+        if len(seen) > 1:
+            raise KeyboardInterrupt
+
+    is_main = threading.current_thread() is threading.main_thread()
+    found = {number: signal.getsignal(number) for number in ENDING if is_main}
+    before = {n: handler for n, handler in found.items() if handler not in (None, signal.SIG_IGN)}
+    try:
+        for number in before:
+            signal.signal(number, interrupt)
+        yield seen
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if seen:
+        raise KeyboardInterrupt
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -10,7 +10,6 @@ import ctypes
 import logging
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import tempfile
@@ -29,7 +28,7 @@ from shutil import rmtree
 from typing import Any, NamedTuple
 
 from neuroncore.commands.folders import locked, new_folder, remove_abandoned
-from neuroncore.commands.interruption import TERMINATIONS
+from neuroncore.commands.interruption import uninterrupted
 from neuroncore.errors import KernelError
 from neuroncore.executors.execution import execute_to_send, release
 from neuroncore.executors.messages import MessageError, read_message
@@ -60,7 +59,6 @@ START_S = 90.0
 CHECK_S = 1.0
 """How often that is tried during a run, and the processes of a local cluster are looked at."""
 _LATE = "the cluster has not started within {:g} s"
-ENDING = (signal.SIGINT, *TERMINATIONS)
 THREADS = 2
 """Of a worker: a job is interrupted while it runs."""
 
@@ -78,32 +76,6 @@ def ray_cluster(
         raise AddressError("Ray is not installed", hint="pip install 'neuroncore[ray]'")
     host = parse_address(address)
     return WorkerExecutor("ray", _Cluster(host, preload, folder), jobs, limits or Limits())
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Signals raise KeyboardInterrupt at the end: Ray crashes where its calls are
-    interrupted, and sets a handler of SIGTERM that does. A second one does at once. Ignored ones
-    stay so.
-    """
-    seen: list[int] = []
-
-    def interrupt(number: int, *_: object) -> None:
-        seen.append(number)
-        if len(seen) > 1:
-            raise KeyboardInterrupt
-
-    is_main = threading.current_thread() is threading.main_thread()
-    before = {n: signal.getsignal(n) for n in ENDING if is_main}
-    for number in (n for n, handler in before.items() if handler is not signal.SIG_IGN):
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if seen:
-        raise KeyboardInterrupt
 
 
 def _started(connect: Callable[[], Any]) -> Any:
@@ -156,7 +128,7 @@ class _Cluster:
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         if self._head is None:
             self._head = self._local_head(jobs)
-        with _uninterrupted():
+        with uninterrupted():  # Ray crashes otherwise, and sets a handler of SIGTERM
             self._ray = _started(self._connected)
 
     def start(self, number: int) -> _Actor:
@@ -257,7 +229,7 @@ class _Cluster:
         return message
 
     def close(self) -> None:
-        with _uninterrupted():
+        with uninterrupted():
             self._close()
 
     def _close(self) -> None:

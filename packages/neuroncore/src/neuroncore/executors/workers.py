@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, Protocol, Self
 
-from neuroncore.commands.interruption import termination_interrupts
+from neuroncore.commands.interruption import termination_interrupts, uninterrupted
 from neuroncore.executors.execution import poisoned, release, time_expired
 from neuroncore.executors.protocol import (
     LOST_LIMIT,
@@ -158,15 +158,13 @@ class WorkerExecutor:
         return sum(worker.job is not None for worker in self._workers)
 
     def run(self, watch: Watch, idle: Callable[[], None] | None = None) -> None:
-        with termination_interrupts():
-            try:
-                while self.has_jobs:
-                    self.step(watch, WAIT_S if idle is None else IDLE_S)
-                    if idle is not None:
-                        idle()
-            except KeyboardInterrupt:
+        with uninterrupted() as seen:  # an event is handled before
+            while self.has_jobs and not seen:
+                self.step(watch, WAIT_S if idle is None else IDLE_S)
+                if idle is not None:
+                    idle()
+            if seen:
                 self._end(watch)
-                raise
 
     def _end(self, watch: Watch) -> None:
         """Drop jobs that wait, handle the ends of the ones that run, cancel what does not end."""
