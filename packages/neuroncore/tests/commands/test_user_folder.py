@@ -2,11 +2,12 @@
 
 import importlib
 import sys
+from functools import partial
 
 import pytest
 
 from neuroncore.commands.function import find_function, parse_name
-from neuroncore.commands.user_folder import leave_user_folder
+from neuroncore.commands.user_folder import in_its_folder, leave_user_folder
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,19 @@ def test_a_file_imports_the_modules_of_its_own_folder(files, imports, tmp_path):
     found = [value(tmp_path / folder / "user.py:f") for folder in "abba"]
 
     assert found == ["a", "b", "b", "a"]
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_a_function_imports_the_modules_of_its_own_folder_when_it_is_called(name, tmp_path):
+    files, imports = IMPORTS[name]
+    for folder in "ab":
+        write_folder(tmp_path / folder, files, "")
+        (tmp_path / folder / "user.py").write_text(f"def f():\n    {imports}\n    return VALUE")
+    names = [parse_name(f"{tmp_path}/{folder}/user.py:f") for folder in "ab"]
+    first, second = [in_its_folder(partial(find_function, each)) for each in names]
+
+    assert [f() for f in (first, second, first, second)] == ["a", "b", "a", "b"]
+    assert [f"{tmp_path}/{folder}" in sys.path for folder in "ab"] == [False, True]
 
 
 def test_a_module_of_the_current_folder_is_not_one_of_a_file(tmp_path, monkeypatch):

@@ -151,6 +151,23 @@ def test_the_next_job_begins_in_the_folder_of_the_driver(executor, tmp_path):
     assert found["a"] == str(folder) == str(Path.cwd())
 
 
+def test_a_job_imports_the_modules_of_its_own_folder_when_it_is_called(executor, tmp_path):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "beside.py").write_text(f"VALUE = {name!r}")
+        (tmp_path / name / "job.py").write_text(
+            "def late(payload, report):\n    import beside\n    return beside.VALUE"
+        )
+    order = "abab" * 4
+
+    events = events_of(
+        executor, *(Job(f"{n}", f"{tmp_path}/{of}/job.py:late") for n, of in enumerate(order))
+    )
+
+    found = {event.key: event.value for event in only(events, Finished)}
+    assert found == {f"{n}": of for n, of in enumerate(order)}
+
+
 def test_an_exception_without_a_text_is_an_error_with_its_log(executor):
     (failed,) = events_of(executor, Job("a", JOBS + "leave", "UnsaidError"))
 

@@ -202,14 +202,14 @@ FOLDERS = {
 }
 
 
-@pytest.fixture
-def two_folders(tmp_path):
+@pytest.fixture(params=["import shapes\ndef f(x): {}", "def f(x): import shapes; {}"])
+def two_folders(tmp_path, request):
     """A sweep of functions that import a module of one name, each from its own folder."""
     names = []
     for folder, text in FOLDERS.items():
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "shapes.py").write_text(text)
-        (tmp_path / folder / "k.py").write_text("import shapes\ndef f(x): return shapes.shape(x)")
+        (tmp_path / folder / "k.py").write_text(request.param.format("return shapes.shape(x)"))
         names.append(f"[[function]]\nname = '{folder}/k.py:f'\nshapes = [['f32[256,128]']]\n")
     for name, functions in {"both": names, "first": names[:1], "second": names[1:]}.items():
         (tmp_path / f"{name}.toml").write_text("[sweep]\nbudget = 5\n" + "".join(functions))

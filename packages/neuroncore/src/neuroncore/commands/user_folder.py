@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, ModuleType
+from typing import Any
 
 
 class _Entry(str):
@@ -22,6 +24,9 @@ class _Entry(str):
     """Modules that were there before its own."""
     added: frozenset[str]
     """It, and what its file has added to `sys.path`."""
+    modules: dict[str, ModuleType]
+    path: list[str]
+    """Its modules and what it has added, since it was left."""
 
 
 class _OthersFirst:
@@ -32,10 +37,11 @@ class _OthersFirst:
         name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """See importlib.abc.MetaPathFinder; None leaves the module to the finders behind."""
-        added = {path for entry in _entries() for path in entry.added}
+        entry = _entry()
+        added = frozenset() if entry is None else entry.added
         if path is not None or not added or _owner(_importer(sys._getframe(1))) in added:
             return None
-        return PathFinder.find_spec(name, [entry for entry in sys.path if entry not in added])
+        return PathFinder.find_spec(name, [each for each in sys.path if each not in added])
 
 
 def _importer(frame: FrameType | None) -> str:
@@ -59,11 +65,18 @@ def user_folder(folder: str) -> Iterator[None]:
     one is loaded.
     """
     leave_user_folder()
-    entry, path = _Entry(folder), set(sys.path)
+    entry = _Entry(folder)
     entry.before, entry.added = frozenset(sys.modules), frozenset({folder})
     sys.path.insert(0, entry)
     if _OthersFirst not in sys.meta_path:
         sys.meta_path.insert(0, _OthersFirst)
+    with _noting_what_is_added(entry):
+        yield
+
+
+@contextmanager
+def _noting_what_is_added(entry: _Entry) -> Iterator[None]:
+    path = set(sys.path)
     try:
         yield
     finally:
@@ -72,25 +85,67 @@ def user_folder(folder: str) -> Iterator[None]:
 
 def leave_user_folder() -> None:
     """Drop the folder, and the modules that were imported from it."""
-    for name in [*user_modules()]:
-        del sys.modules[name]
-    for entry in _entries():
+    entry = _entry()
+    if entry is not None:
+        entry.modules = {name: sys.modules.pop(name) for name in [*_modules_of(entry)]}
         others = [e for e in sys.path if e is not entry]
+        entry.path = [e for e in others if e != entry and e in entry.added]
         sys.path[:] = [e for e in others if e == entry or e not in entry.added]
+
+
+def in_its_folder(load: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """The function that `load` finds; where that loads a file, each call has the folder and its
+    modules again, whichever were loaded meanwhile.
+    """
+    before, function = _entry(), load()
+    entry = _entry()
+    if entry is None or entry is before:
+        return function
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        with _again(entry):
+            return function(*given, **named)
+
+    return call
+
+
+@contextmanager
+def _again(entry: _Entry) -> Iterator[None]:
+    """With a folder that may have been left, then with the one that was there before."""
+    before = _entry()
+    _return_to(entry)
+    try:
+        with _noting_what_is_added(entry):
+            yield
+    finally:
+        _return_to(before)
+
+
+def _return_to(entry: _Entry | None) -> None:
+    if entry is not _entry():
+        leave_user_folder()
+        if entry is not None:
+            sys.path[:0] = [entry, *entry.path]
+            sys.modules.update(entry.modules)
 
 
 def user_modules() -> Iterator[str]:
     """Names of the modules that were imported from the folder."""
-    for entry in _entries():
-        folders = {*map(os.path.abspath, entry.added)}
-        for name in [*sys.modules]:
-            top = name.partition(".")[0]
-            if top not in entry.before and folders.intersection(_folders(sys.modules.get(top))):
-                yield name
+    entry = _entry()
+    return iter(()) if entry is None else _modules_of(entry)
 
 
-def _entries() -> list[_Entry]:
-    return [entry for entry in sys.path if isinstance(entry, _Entry)]
+def _modules_of(entry: _Entry) -> Iterator[str]:
+    folders = {*map(os.path.abspath, entry.added)}
+    for name in [*sys.modules]:
+        top = name.partition(".")[0]
+        if top not in entry.before and folders.intersection(_folders(sys.modules.get(top))):
+            yield name
+
+
+def _entry() -> _Entry | None:
+    return next((entry for entry in sys.path if isinstance(entry, _Entry)), None)
 
 
 def _folders(module: ModuleType | None) -> Iterator[str]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from neuroncore.commands.folders import same_folder
 from neuroncore.commands.function import find_function, parse_name
+from neuroncore.commands.user_folder import in_its_folder
 from neuroncore.errors import KernelError
 from neuroncore.executors.protocol import (
     LOST_LIMIT,
@@ -104,7 +105,7 @@ def _failed(job: Job, wrong: BaseException, limits: Limits, worker: str, seconds
 
 @cache
 def _function(name: str) -> Callable[[Any, Report], Any]:
-    return find_function(parse_name(name))
+    return in_its_folder(lambda: find_function(parse_name(name)))
 
 
 @contextmanager

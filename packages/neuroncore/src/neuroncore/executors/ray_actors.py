@@ -54,8 +54,8 @@ RANDOM_CHARACTERS = 8
 """Of the name of a temporary folder."""
 STORE_BYTES = 80 << 20
 """Of a local cluster's object store, near the least that Ray accepts: values are small."""
-START_S = 90.0
-"""How long a cluster may take to start, or to connect to."""
+START_S = 240.0
+"""How long a cluster may take to start, or to connect to, on a busy machine."""
 CHECK_S = 1.0
 """How often that is tried during a run, and the processes of a local cluster are looked at."""
 _LATE = "the cluster has not started within {:g} s"
@@ -259,6 +259,8 @@ def run_head(folder: str, jobs: str) -> None:
 
 
 def _run_node(folder: str, jobs: str) -> None:
+    services: Any = import_module("ray._private.services")
+    services.get_node = partial(_registered, services.get_node)
     with _local_settings():
         node = import_module("ray._private.node").Node(
             import_module("ray._private.parameter").RayParams(
@@ -271,6 +273,18 @@ def _run_node(folder: str, jobs: str) -> None:
     print(node.address, flush=True)
     while not node.dead_processes():
         time.sleep(CHECK_S)
+
+
+def _registered(get_node: Callable[..., Any], *given: Any) -> Any:
+    """A node's record, once its cluster has it: Ray waits for 30 s, too few on a busy machine."""
+    end = time.monotonic() + START_S
+    while True:
+        try:
+            return get_node(*given)
+        except RuntimeError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
 
 
 LOCAL_SETTINGS = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": False, "ENABLE_RAY_CLUSTER": False}

@@ -18,7 +18,7 @@ import numpy as np
 
 from neuroncore.commands.arrays import argument_spec, random_array
 from neuroncore.commands.function import Named, find_function, function_in, parse_name
-from neuroncore.commands.user_folder import leave_user_folder
+from neuroncore.commands.user_folder import in_its_folder, leave_user_folder
 from neuroncore.documents import read_array, unreadable
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.spec import as_dtype
@@ -84,7 +84,7 @@ def compare_with(text: str, page: Any) -> None:
     """
     if page is None:
         raise LaunchError("--reference is shown on a page", expected="--report FILE.html")
-    page.reference = find_function(parse_name(text))
+    page.reference = in_its_folder(lambda: find_function(parse_name(text)))
     leave_user_folder()  # a program imports the modules of its own folder
 
 
