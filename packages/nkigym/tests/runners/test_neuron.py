@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packages.neuroncore.tests.processes import pass_limits
 from packages.nkigym.tests import tuning_kernels
 
 from neuroncore.commands.files import OutputError
@@ -20,7 +21,7 @@ TWO = baseline_kernel(tuning_kernels.two, "f32[128,64]", "f32[128,64]")
 @pytest.fixture
 def runner(vendor, devices, tmp_path):
     return Neuron(
-        "trn2", tmp_path / "artefacts", compile_limit_s=20, run_limit_s=20, devices=devices,
+        "trn2", tmp_path / "artefacts", compile_limit_s=600, run_limit_s=600, devices=devices,
         repetitions=20,
     )  # fmt: skip
 
@@ -94,10 +95,19 @@ def test_no_vendor_module_is_imported_here(runner):
         ("wrong values", "wrong", "output 1 differs in 1 of 8,192 elements, first at [127, 63]"),
         ("wrong dtype", "wrong", "output 0 is float16[128, 64], expected float32[128, 64]"),
         ("too few outputs", "wrong", "1 outputs, expected 2"),
-        ("no times", "error", "the runtime reports the times [] ns"),
-        ("not times", "error", "the runtime reports the times [10000.0, nan] ns"),
-        ("negative times", "error", "the runtime reports the times [-1000000.0] ns"),
-        ("zeros", "error", "the runtime reports the times [0.0] ns"),
+        ("no times", "error", "the runtime reports 0 of 20 times"),
+        ("one time", "error", "the runtime reports 1 of 20 times"),
+        ("a time less", "error", "the runtime reports 19 of 20 times"),
+        ("not a time", "error", "the runtime reports the times [nan] ns"),
+        ("endless", "error", "the runtime reports the times [inf] ns"),
+        ("negative", "error", "the runtime reports the times [-1000000.0] ns"),
+        ("zero", "error", "the runtime reports the times [0.0] ns"),
+        ("words", "error", "could not convert string to float"),
+        ("no list of outputs", "error", "'NoneType' object is not iterable"),
+        ("too many outputs", "wrong", "3 outputs, expected 2"),
+        ("no outputs", "wrong", "0 outputs, expected 2"),
+        ("wrong shape", "wrong", "output 0 is float32[64, 128], expected float32[128, 64]"),
+        ("nan", "wrong", "output 1 differs in 1 of 8,192 elements, first at [127, 63]"),
     ],
 )
 def test_a_fault_is_a_result_with_its_reason(fault, status, what, runner, monkeypatch):
@@ -118,12 +128,18 @@ def test_the_log_of_the_compiler_is_in_the_result(runner, monkeypatch):
     assert "NCC_EVRF066: not today" in found.log
 
 
+@pytest.fixture
+def hangs(tmp_path, monkeypatch):
+    """The limit of a job is over once it hangs."""
+    monkeypatch.setenv("FAKE_HANGS", str(tmp_path / "hangs"))
+    pass_limits(monkeypatch, (tmp_path / "hangs").exists)
+
+
 @pytest.mark.parametrize("fault", ["compiler crashes", "compiler hangs"])
 def test_the_log_of_a_compiler_that_does_not_end_by_itself_is_in_the_result(
-    fault, runner, monkeypatch
+    fault, runner, hangs, monkeypatch
 ):
     monkeypatch.setenv("FAKE_NEURON", fault)
-    runner.compile_limit_s = 3
 
     (found,) = measured(runner, TWO)
 
@@ -176,13 +192,13 @@ def test_artefacts_that_are_a_file_are_rejected(vendor, devices, tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["compiler hangs", "runtime hangs"])
-def test_what_hangs_ends_at_its_limit(fault, runner, monkeypatch):
+def test_what_hangs_ends_at_its_limit(fault, runner, hangs, monkeypatch):
     monkeypatch.setenv("FAKE_NEURON", fault)
-    runner.compile_limit_s, runner.run_limit_s = (3, 20) if "compiler" in fault else (20, 3)
 
     (found,) = measured(runner, TWO)
 
-    assert (found.status, "stopped after 3 s" in found.what) == ("time", True)
+    part = "compilation" if "compiler" in fault else "execution"
+    assert (found.status, found.what) == ("time", f"{part}: stopped after 600 s, its limit")
 
 
 def test_the_best_prediction_is_compiled_first(runner, monkeypatch):

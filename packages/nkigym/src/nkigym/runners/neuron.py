@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from math import inf
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
@@ -34,7 +33,7 @@ from neuroncore.executors import Event, Failed, Finished, Job, Limits, Report, p
 from neuroncore.program import emit, with_canonical_names
 from neuroncore.surface import VERSIONS
 from nkigym.runners.background import Run, failure
-from nkigym.runners.protocol import Case, Measurement, with_values
+from nkigym.runners.protocol import Case, Measurement, with_values, wrong_times
 
 PACKAGES = ("nki", "neuronx-cc", "nkipy")
 """Distributions that compile and run; their versions are part of an artefact's key."""
@@ -259,9 +258,8 @@ class _Run(Run):
             self._report(failure(event, "execution"))
         elif isinstance(event, Finished):
             outputs, times_ns = event.value
-            if not times_ns or not all(0 < ns < inf for ns in times_ns):
-                what = f"execution: the runtime reports the times {times_ns[:3]} ns"
-                self._report(Measurement(event.key, "error", what))
+            if wrong := wrong_times(times_ns, self._runner.repetitions):
+                self._report(Measurement(event.key, "error", f"execution: {wrong}"))
                 return
             found = Measurement(
                 event.key, "ok", p50_ns=float(np.percentile(times_ns, 50)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, Protocol
 
 import numpy as np
@@ -105,6 +106,14 @@ def wrong_output(case: Case, outputs: Sequence[Any]) -> str | None:
             what = f"{int(wrong.sum()):,} of {wrong.size:,} elements, first at {at}"
             return f"output {number} differs in {what}"
     return None
+
+
+def wrong_times(times_ns: Sequence[float], repetitions: int) -> str | None:
+    """Repetitions without a time, or the first that are no times."""
+    if len(times_ns) < max(1, repetitions):
+        return f"the runtime reports {len(times_ns)} of {repetitions} times"
+    wrong = [ns for ns in times_ns if not 0 < ns < inf]
+    return f"the runtime reports the times {wrong[:3]} ns" if wrong else None
 
 
 def viewed(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -25,6 +25,7 @@ def crash():
 
 
 def hang():
+    Path(os.environ["FAKE_HANGS"]).touch()
     time.sleep(600)
 
 

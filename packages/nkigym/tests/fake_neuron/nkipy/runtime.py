@@ -36,12 +36,13 @@ class BaremetalExecutor:
         if FAULT == "runtime crashes":
             os.abort()
         if FAULT == "runtime hangs":
+            Path(os.environ["FAKE_HANGS"]).touch()
             time.sleep(600)
         return FAULTS.get(FAULT, list)(_executed(kernel, inputs))
 
     def benchmark(self, kernel, *inputs, warmup_iterations, benchmark_iterations):
         times = [0.010] * (benchmark_iterations - 1) + [0.5]
-        return SimpleNamespace(durations_ms=TIMES.get(FAULT, times))
+        return SimpleNamespace(durations_ms=TIMES.get(FAULT, list)(times))
 
 
 def _executed(kernel, inputs):
@@ -53,21 +54,34 @@ def _executed(kernel, inputs):
     return list(found) if isinstance(found, tuple) else [found]
 
 
-def _changed(outputs):
+def _changed(outputs, more=100):
     outputs = [np.array(output) for output in outputs]
-    outputs[-1].flat[-1] += 100
+    outputs[-1].flat[-1] += more
     return outputs
+
+
+def _last(ms):
+    return lambda times: [*times[:-1], ms]
 
 
 def _of_bytes(outputs):
     return [output.view(np.int8) for output in outputs]
 
 
-TIMES = {"no times": [], "not times": [0.01, np.nan], "negative times": [-1.0], "zeros": [0.0]}
+TIMES = {
+    "no times": lambda times: [], "one time": lambda times: times[:1],
+    "a time less": lambda times: times[1:], "not a time": _last(np.nan), "endless": _last(np.inf),
+    "negative": _last(-1.0), "zero": _last(0.0), "words": _last("10 us"),
+}  # fmt: skip
 FAULTS = {
     "wrong values": _changed,
     "wrong dtype": lambda outputs: [output.astype(np.float16) for output in outputs],
+    "wrong shape": lambda outputs: [output.reshape(64, 128) for output in outputs],
+    "nan": lambda outputs: _changed(outputs, np.nan),
     "too few outputs": lambda outputs: outputs[:-1],
+    "too many outputs": lambda outputs: [*outputs, outputs[0]],
+    "no outputs": lambda outputs: [],
+    "no list of outputs": lambda outputs: None,
     "fp8 as int8": _of_bytes,
     "fp8 as void": lambda outputs: [output.view("V1") for output in outputs],
 }
