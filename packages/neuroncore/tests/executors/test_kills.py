@@ -25,7 +25,7 @@ def test_killed_workers_lose_no_value_and_repeat_none(kills):
             events.append(event)
             if isinstance(event, Finished) and int(event.key) in moments:
                 moments.remove(int(event.key))
-                first = [each for each in executor._workers if not executor._lost[each.key]]
+                first = [each for each in executor._workers if not executor._lost[each.key or ""]]
                 for victim in random.sample(first, min(1, len(first))):
                     os.kill(victim.handle.process.pid, signal.SIGKILL)
 
