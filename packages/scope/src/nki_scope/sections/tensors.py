@@ -215,8 +215,9 @@ class Snapshots:
             "pictures": columns.add(np.concatenate(levels).tolist()),
             "results": [
                 {
-                    "step": s.label.step, "tensor": _input_name(_name(s.label.source), self.parameters), "first": s.label.first,
-                    "shape": s.shape, "dtype": str(s.label.dtype),
+                    "step": s.label.step,
+                    "tensor": _input_name(_name(s.label.source), self.parameters),
+                    "first": s.label.first, "shape": s.shape, "dtype": str(s.label.dtype),
                     "least": s.least, "greatest": s.greatest, "mean": s.mean, "nans": s.nans,
                     "infinite": s.infinite, "unwritten": s.unwritten, "histogram": s.histogram,
                     "rows": picture.shape[0], "columns": picture.shape[1],
