@@ -163,6 +163,29 @@ for i in range(200):
     assert facts(carried) == facts(played)
 
 
+def test_stores_that_begin_sooner_than_loads_take_what_is_free_of_the_dma_engines():
+    """The stores of a short loop fill idle time of the DMA engines that lies before any load."""
+    body = """
+b = buffer(float32[128, 128], sbuf)
+d = buffer(float32[128, 128], sbuf)
+dma_copy(dst=d[:, :], src=x[0:128, 0:128])
+for j in range(2):
+    for k in range(2):
+        dma_copy(dst=out[0:128, 32:64], src=d[:, 0:32])
+        t = buffer(float32[128, 128], sbuf)
+        dma_copy(dst=t[:, :], src=x[0:128, 0:128])
+        tensor_tensor(dst=b[:, 0:32], data1=t[:, 0:32], data2=d[:, 0:32], op=add)
+    for k in range(7):
+        dma_copy(dst=out[0:128, 64:96], src=d[:, 64:96])
+"""
+    carried, played = (
+        estimate(program(body), mode="as_written", skip_periods=skips) for skips in (True, False)
+    )
+
+    assert carried.repeats
+    assert facts(carried) == facts(played)
+
+
 def test_a_loop_that_is_soon_played_is_not_looked_at(monkeypatch):
     body = """
 tile = buffer(float32[128, 512], sbuf)

@@ -104,7 +104,8 @@ class Scope:
     def _shared(self, sites: list[Site]) -> Iterator[Shared]:
         ticks = self.state.clock.ticks
         if self.queues:
-            yield Shared(self.state.bandwidth, self.queues, ticks("DMA_START"), 1)
+            begins = {ticks(site.begins) for site in sites if site.lane >= FIRST_QUEUE}
+            yield Shared(self.state.bandwidth, self.queues, min(begins), 1)
         generators = [site.generator for site in sites if site.generator is not None]
         for gaps in dict.fromkeys(generators):
             yield Shared(gaps, self.queues, 0, ticks("DMA_ISSUE"))
@@ -202,8 +203,8 @@ class Scope:
 
 def ticks_ahead(state: State, transfers: list[Site]) -> int:
     """How long after its queue is free a transfer would at most be through, were it alone."""
-    start = state.clock.ticks("DMA_START")
-    return start + max([site.alone for site in transfers], default=0)
+    ticks = state.clock.ticks
+    return max([ticks(site.begins) + site.alone for site in transfers], default=0)
 
 
 def carry_forward(
