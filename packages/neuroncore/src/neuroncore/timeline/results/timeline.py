@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 from neuroncore.findings.notebook_html import ShownAsHtml
@@ -18,7 +19,7 @@ from neuroncore.timeline.playing.sites import Site
 from neuroncore.timeline.playing.skipped_periods import Twin
 from neuroncore.timeline.playing.state import State
 from neuroncore.timeline.results.occupancy import Life, lives, occupancy
-from neuroncore.timeline.results.uncertainty import MEASURED, Uncertainty, uncertainty
+from neuroncore.timeline.results.uncertainty import MEASURED, PathKey, Uncertainty, uncertainty
 from neuroncore.work import MultiplyMoving
 
 LINES = 6
@@ -205,8 +206,11 @@ class Timeline(ShownAsHtml):
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """The 80 % interval of `launch_ns`, what was measured, the constants that matter."""
-        state = self._state
-        path = [(Played(*state.bars[n]), self._ns(t), times) for n, t, times in self._path]
+        bars, path = self._state.bars, dict[PathKey, int]()
+        for place, ticks, times in self._path:
+            bar = bars[place]
+            key = bar[0], bar[2], ticks / times
+            path[key] = path.get(key, 0) + times
         return uncertainty(path, self._sites, self._clock, self.launch_ns, self.program)
 
     def by_line(self) -> dict[str, float]:
@@ -277,19 +281,20 @@ def _critical_path(state: State) -> list[Stretch]:
     second time at a bar of a period, it has gone round; further rounds are alike, and one
     represents all of them. The ticks add up to the total.
     """
-    if not state.bars:
+    bars, twin_of = state.bars, state.skips.twin
+    if not bars:
         return []
     number, until = _last(state)
     path: list[Stretch] = []
     rounds = _Rounds()
     while number != NO_BAR:
-        twin = state.skips.twin(number)
-        played = Played(*state.bars[twin.place])
-        start = played.start + twin.later
-        path.append([twin.place, max(0, until - start), 1])
-        bars, ticks = rounds.go(path, number, twin)
-        number, until = number - bars, start - ticks
-        number = NO_BAR if played.cause == NO_BAR else played.cause + number - twin.number
+        twin = twin_of(number)
+        _, _, _, start, _, _, cause, _ = bars[twin.place]
+        start += twin.later
+        path.append([twin.place, until - start if until > start else 0, 1])
+        skipped, ticks = rounds.go(path, number, twin) if twin.rounds else (0, 0)
+        number, until = number - skipped, start - ticks
+        number = NO_BAR if cause == NO_BAR else cause + number - twin.number
     path[-1][1] += max(0, until)
     return path[::-1]
 
@@ -318,17 +323,21 @@ class _Rounds:
 
 def _last(state: State) -> tuple[int, int]:
     """The bar that ends last, the first of several, and when; the last repetition counts."""
-    bars = state.played()
-    ends = [bar.end for bar in bars]
-    numbers = list(range(len(ends)))
+    bars = state.bars
+    later, drifts, numbers = [0] * (len(bars) + 1), [0] * (len(bars) + 1), [1] * (len(bars) + 1)
+    numbers[0] = 0
     for (first, behind, times, ticks), skip in zip(state.repeats, state.skips.all, strict=True):
-        by = times * skip.size
-        numbers[first:] = [number + by for number in numbers[first:]]
-        for place in range(first, behind):
-            drift = skip.drift if bars[place].kind == TRANSFER else 0
-            ends[place] += times * (ticks + drift)
-    end = max(ends)
-    return min(n for n, e in zip(numbers, ends, strict=True) if e == end), end
+        numbers[first] += times * skip.size
+        for found, by in (later, ticks), (drifts, skip.drift):
+            found[first] += times * by
+            found[behind] -= times * by
+    later, drifts, numbers = map(accumulate, (later, drifts, numbers))
+    ends = [
+        (bar[5] + more + drift * (bar[2] == TRANSFER), -number)
+        for bar, more, drift, number in zip(bars, later, drifts, numbers, strict=False)
+    ]
+    end, number = max(ends)
+    return -number, end
 
 
 # -- as text --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from math import exp, hypot
 from neuroncore.instructions import has_guessed_cost
 from neuroncore.program import Program
 from neuroncore.timeline.compilation.toolchain import CLOSED, toolchain_of
-from neuroncore.timeline.model.bars import PASS, TABLE, TRANSFER, Played
+from neuroncore.timeline.model.bars import PASS, TABLE, TRANSFER
 from neuroncore.timeline.model.clock import Clock, latency_name
 from neuroncore.timeline.model.lanes import FIRST_QUEUE
 from neuroncore.timeline.playing.sites import Site
@@ -63,22 +63,25 @@ class Uncertainty:
         return list(self.sensitivities)[:3]
 
 
+PathKey = tuple[int, int, float]
+"""The site of a bar, its kind, and the ticks that the critical path stays with it."""
+
+
 def uncertainty(
-    path: Sequence[tuple[Played, float, int]],
+    path: Mapping[PathKey, int],
     sites: Sequence[Site],
     clock: Clock,
     launch_ns: float,
     program: Program,
 ) -> Uncertainty:
-    """Of an estimate with this critical path: bars, the ns that the path stays with each and with
-    the bars it represents, and how many these are.
-    """
+    """Of an estimate with this critical path: what it stays with, and how often."""
     parts: dict[str, float] = {"LAUNCH": clock.values["LAUNCH"]}
     verdicts = {site.number: verdict(site, program.target) for site in sites}
     outside = dict.fromkeys(WIDER, 0.0)
-    for played, path_ns, times in path:
-        outside[verdicts[played.site]] += path_ns
-        for name, part in _parts(played, path_ns / times, sites[played.site], clock):
+    for (number, kind, ticks), times in path.items():
+        path_ns = clock.ns(ticks)
+        outside[verdicts[number]] += path_ns * times
+        for name, part in _parts(kind, path_ns, sites[number], clock):
             parts[name] = parts.get(name, 0.0) + part * times
     total = launch_ns or 1.0
     table = costs()
@@ -129,18 +132,18 @@ def _spread(name: str) -> float:
     return table["spread"][row["confidence"] if row else "documented"]
 
 
-def _parts(played: Played, path_ns: float, site: Site, clock: Clock) -> Iterator[tuple[str, float]]:
-    """Which constants the path's stay with the bar goes to; fixed times first, data last."""
+def _parts(kind: int, path_ns: float, site: Site, clock: Clock) -> Iterator[tuple[str, float]]:
+    """Which constants the path's stay with a bar goes to; fixed times first, data last."""
     values, left = clock.values, path_ns
     names: tuple[tuple[str, float], ...] = ()
-    rest = "ACT_TABLE_LOAD" if played.kind == TABLE else RATES
-    if played.kind == TRANSFER:
+    rest = "ACT_TABLE_LOAD" if kind == TABLE else RATES
+    if kind == TRANSFER:
         fixed = site.begins, "DMA_COMPLETION", "DMA_TO_CONSUMER"
         names, rest = tuple((name, values[name]) for name in fixed), "DMA_BANDWIDTH"
-    elif played.kind == PASS:
-        access = clock.ns(clock.cycles(played.lane, values["ACCESS_OVERHEAD"]))
-        waits = clock.ns(played.end - played.free)
-        names = ("ACCESS_OVERHEAD", access), (latency_name(played.lane), waits)
+    elif kind == PASS:
+        access = clock.ns(clock.cycles(site.lane, values["ACCESS_OVERHEAD"]))
+        waits = clock.ns(clock.latency(site.lane))
+        names = ("ACCESS_OVERHEAD", access), (latency_name(site.lane), waits)
     for name, most in names:
         part = min(left, most)
         left -= part
