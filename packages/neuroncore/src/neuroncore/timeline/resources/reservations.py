@@ -123,6 +123,11 @@ class Gaps:
             found.append((begin, until))
         return found
 
+    def idle_before(self, time: int) -> int:
+        """For how long it has been free by then."""
+        at = bisect_right(self.ends, time)
+        return time - self.ends[at - 1] if at else time
+
     def repeat(self, first: int, before: Pieces, ticks: int, times: int, earliest: int) -> None:
         """The reservations behind `first` beside `before` are repeated `times` more, `ticks` apart.
 

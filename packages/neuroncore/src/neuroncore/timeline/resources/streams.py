@@ -36,7 +36,8 @@ class Lane:
 
     def openings(self, least: int, here: int) -> tuple:
         """Its free time before `free` as instructions of `least` ticks and more see it, relative to
-        `earliest` and bar `here`: busy stretches, who ends each, why the lane idles before it.
+        `earliest` and bar `here`: how long it has been idle by then, for all of a gap that is
+        filled is put down to others; busy stretches, who ends each, why the lane idles before it.
         """
         return ()
 
@@ -144,7 +145,8 @@ class LooseLane(Lane):
         stretches = self.taken.stretches(earliest, least)
         busy = [(s - earliest, e - earliest, here - ended.get(e, here)) for s, e in stretches]
         first = here - ended.get(earliest, here)
-        return first, busy, [reasons.get(s) for s, _ in stretches if s > earliest]
+        idle = self.taken.idle_before(earliest) if busy and busy[0][0] else 0
+        return first, idle, busy, [reasons.get(s) for s, _ in stretches if s > earliest]
 
     def mark(self) -> Mark:
         earliest = self.earliest
