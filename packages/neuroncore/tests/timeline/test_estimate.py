@@ -138,3 +138,42 @@ def test_a_candidate_is_abandoned_where_another_one_has_ended_before(monkeypatch
 
     assert estimate(program(MATMUL), skip_periods=False).total_ns == total
     assert late.index(True) == len(late) - 1
+
+
+@pytest.mark.parametrize("mode", ["as_written", "device"])
+@pytest.mark.parametrize("seed", [1, 8, 13, 17])
+def test_no_candidate_is_abandoned_that_would_end_sooner(seed, mode, monkeypatch):
+    bounds: list[tuple[State, int]] = []
+
+    def noted(state: State) -> bool:
+        bounds.append((state, state.least_end))
+        return False
+
+    monkeypatch.setattr(State, "is_too_late", property(noted))
+    estimate(random_program(seed, "trn2", True), mode=mode, verified=True)
+
+    assert bounds
+    assert all(bound <= state.end for state, bound in bounds)
+
+
+def test_a_candidate_that_leaves_more_to_an_engine_than_another_took_is_not_played(monkeypatch):
+    """Where the engines of the sums are left open, VectorE and ScalarE share them."""
+    played: list[State] = []
+    was_made = State.__init__
+
+    def made(state: State, *args: Any) -> None:
+        was_made(state, *args)
+        played.append(state)
+
+    monkeypatch.setattr(State, "__init__", made)
+    body = """
+a = buffer(float32[128, 2048], sbuf)
+b = buffer(float32[128, 2048], sbuf)
+dma_copy(dst=a[:, :], src=x[0:128, 0:2048])
+for i in range(64):
+    tensor_scalar(dst=b[:, :], data=a[:, :], operand0=2.0, op0=multiply)
+    tensor_scalar(dst=b[:, :], data=b[:, :], operand0=1.0, op0=add)
+"""
+    estimate(replace(program(body, "trn1"), nki="0.1"), verified=True)
+
+    assert [bool(state.bars) for state in played] == [True, False, False]

@@ -186,6 +186,24 @@ for j in range(2):
     assert facts(carried) == facts(played)
 
 
+def test_queues_that_are_free_are_alike_where_no_transfer_would_have_taken_them_sooner():
+    """An iteration has one store, so that all queues have had one after sixteen."""
+    body = """
+for i in range(30):
+    a = buffer(float32[128, 12288], sbuf)
+    for j in range(12):
+        memset(dst=a[:, 1024*j : 1024*j + 1024], value=1.0, engine=vector)
+    dma_copy(dst=out[0:128, 48*i : 48*i + 48], src=a[:, 0:48])
+"""
+    carried, played = (
+        estimate(program(body), mode="device", skip_periods=skips) for skips in (True, False)
+    )
+
+    assert len(carried.bars) < 5 * 13
+    assert facts(carried) == facts(played)
+    assert carried.occupancy() == played.occupancy()
+
+
 def test_a_loop_that_is_soon_played_is_not_looked_at(monkeypatch):
     body = """
 tile = buffer(float32[128, 512], sbuf)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from heapq import heapreplace
 from math import gcd
 from typing import NamedTuple
 
 from neuroncore.effects import Footprint
 from neuroncore.timeline.compilation.loops import Body
 from neuroncore.timeline.dependences.region_series import Series
-from neuroncore.timeline.dependences.regions import Events, Region
+from neuroncore.timeline.dependences.regions import FAR, Events, Region
 from neuroncore.timeline.dependences.tracks import Track
-from neuroncore.timeline.model.bars import NO_BAR
+from neuroncore.timeline.model.bars import NO_BAR, TRANSFER
 from neuroncore.timeline.model.lanes import FIRST_QUEUE, SCALAR, TENSOR
 from neuroncore.timeline.playing.sites import Site
 from neuroncore.timeline.playing.state import State
@@ -35,6 +36,8 @@ class Moment:
     shared: list[tuple[int, Pieces]]
     marks: list[Mark | None]
     num_bars: int
+    played: int
+    """The bars that were played, and not carried forward."""
     counts: list[int]
     stalls: list[dict[tuple[int, int], int]]
     turns: list[int]
@@ -52,7 +55,7 @@ class Shared(NamedTuple):
     """
 
     gaps: Gaps
-    lanes: list[Lane]
+    lanes: Sequence[Lane | Scope]
     by: int
     shortest: int
 
@@ -100,12 +103,23 @@ class Scope:
         self.quiet = moved if self.may_drift else set[Track]()
         """Tracks that only transfers touch and no instruction of the loop waits for."""
         self.ahead = ticks_ahead(state, transfers)
+        self.takes_any_queue = (
+            state.reorders
+            and bool(transfers and self.engines)
+            and not any(site.generator for site in transfers)
+        )
+        """Whether queues that were free before all of the loop's transfers count as one."""
+        self.looked = len(state.bars)
+        """The bars that were played when the loop was looked at last,"""
+        self.trigger = 0
+        """and when the first transfer was triggered that was new then."""
 
     def _shared(self, sites: list[Site]) -> Iterator[Shared]:
         ticks = self.state.clock.ticks
         if self.queues:
             begins = {ticks(site.begins) for site in sites if site.lane >= FIRST_QUEUE}
-            yield Shared(self.state.bandwidth, self.queues, min(begins), 1)
+            lanes = [self] if self.state.reorders and self.engines else self.queues
+            yield Shared(self.state.bandwidth, lanes, min(begins), 1)
         generators = [site.generator for site in sites if site.generator is not None]
         for gaps in dict.fromkeys(generators):
             yield Shared(gaps, self.queues, 0, ticks("DMA_ISSUE"))
@@ -138,15 +152,32 @@ class Scope:
 
     def has_begun(self) -> bool:
         """Whether every lane of the loop has executed something."""
-        return all(lane.last != NO_BAR for lane in self.lanes)
+        lanes = self.engines if self.takes_any_queue else self.lanes
+        return all(lane.last != NO_BAR for lane in lanes)
 
     def time(self) -> int:
         """When all lanes of the loop are free."""
         return max([lane.free for lane in self.lanes])
 
+    def look(self) -> None:
+        """An iteration is through: when the first of its transfers was triggered."""
+        bars = self.state.bars
+        if self.takes_any_queue:
+            self.trigger = min(_triggers(bars[self.looked :]), default=0)
+        self.looked = len(bars)
+
+    @property
+    def earliest(self) -> int:
+        """No transfer of the loop starts before; with `takes_any_queue` that is seen afterwards."""
+        if self.takes_any_queue:
+            return min(self.trigger, *[lane.earliest for lane in self.engines])
+        return min([queue.earliest for queue in self.queues])
+
     def floor(self) -> int:
         """Nothing of the loop starts before."""
-        state, floor = self.state, min([lane.earliest for lane in self.lanes])
+        state, floor = self.state, min([lane.earliest for lane in self.engines], default=FAR)
+        if self.queues:
+            floor = min(floor, self.earliest)
         if self.has_tensor and not state.reorders:
             floor = min(floor, state.weights_earliest)
         return floor
@@ -156,7 +187,7 @@ class Scope:
         state = self.state
         return Moment(
             done, time, floor, [one.mark() for one in self.shared],
-            [lane.mark() for lane in self.lanes], state.next_bar, state.counts(),
+            [lane.mark() for lane in self.lanes], state.next_bar, len(state.bars), state.counts(),
             [dict(lane.stalls) for lane in self.lanes], [track.turns for track in self.moves],
             self.full,
             state.bandwidth.busy, [queue.end for queue in self.queues],
@@ -185,6 +216,21 @@ class Scope:
         drift = length - (now.time - before.time)
         return drift if drift >= 0 else None
 
+    def transfers(self, before: Moment, now: Moment) -> list[tuple[int, ...]] | None:
+        """The transfers between two moments, each triggered behind what was the floor then, so that
+        queues that were free by then are alike; None where that is not so.
+        """
+        bars = self.state.bars[before.played :]
+        if len(bars) < now.num_bars - before.num_bars:
+            return None  # a loop inside was carried forward
+        if min(_triggers(bars), default=FAR) <= before.floor:
+            return None
+        return [
+            (bar[3], bar[5], number, *self.state.reason(bar[6], bar[7]))
+            for number, bar in enumerate(bars, before.num_bars)
+            if bar[2] == TRANSFER
+        ]
+
     def hides_reads(self, before: Moment) -> bool:
         """Whether an old read of a region that moves may hide what the period read of it.
 
@@ -201,6 +247,11 @@ class Scope:
         )
 
 
+def _triggers(bars: Sequence[tuple[int, ...]]) -> list[int]:
+    """When the transfers among these bars were triggered."""
+    return [bar[3] for bar in bars if bar[2] == TRANSFER]
+
+
 def ticks_ahead(state: State, transfers: list[Site]) -> int:
     """How long after its queue is free a transfer would at most be through, were it alone."""
     ticks = state.clock.ticks
@@ -208,9 +259,10 @@ def ticks_ahead(state: State, transfers: list[Site]) -> int:
 
 
 def carry_forward(
-    scope: Scope, before: Moment, now: Moment, times: int, drift: int | None = None
-) -> None:
-    """Let the period from `before` to `now` pass `times` more.
+    scope: Scope, before: Moment, now: Moment, times: int, drift: int | None = None,
+    transfers: Sequence[tuple[int, ...]] = (),
+) -> None:  # fmt: skip
+    """Let the period from `before` to `now` pass `times` more; `transfers` take any queue.
 
     With a `drift` the DMA engines are behind by so many ticks more each time.
     """
@@ -218,6 +270,7 @@ def carry_forward(
     size = now.num_bars - before.num_bars
     state.add_counts([times * (b - a) for a, b in zip(before.counts, now.counts, strict=True)])
     _carry_lanes(scope, before, Period(before.num_bars, size, length), times, drift)
+    _carry_queues(state, transfers, size, length, times)
     if scope.has_scalar and state.table_there > now.floor:
         state.table_there += length * times
         state.table_bar += size * times
@@ -250,12 +303,31 @@ def _carry_lanes(
 ) -> None:
     """Let the lanes pass the period `times` more, with stalls like those since `before`."""
     for lane, old, mark in zip(scope.lanes, before.stalls, before.marks, strict=True):
+        if scope.takes_any_queue and lane.number >= FIRST_QUEUE:
+            break
         for key, total in lane.stalls.items():
             lane.stalls[key] = total + times * (total - old.get(key, 0))
         lane.repeat(mark, period, times)
     for queue in scope.queues if drift else ():
         queue.end += (drift or 0) * times
     scope.state.queue_up()
+
+
+def _carry_queues(
+    state: State, transfers: Sequence[tuple[int, ...]], size: int, length: int, times: int
+) -> None:
+    """Let these transfers take the queues `times` more, `length` ticks and `size` bars apart."""
+    turns, busy = state.turns, state.clock.ticks("DMA_QUEUE_FLOOR")
+    for count in range(1, times + 1 if transfers else 1):
+        by, bars = length * count, size * count
+        for start, end, number, *key in transfers:
+            free, last, at = turns[0]
+            lane, trigger = state.queues[at], start + by
+            if trigger > free and last != NO_BAR:
+                lane.stalls[key[0], key[1]] = lane.stalls.get((key[0], key[1]), 0) + trigger - free
+            lane.free, lane.last = trigger + busy, number + bars
+            lane.end = max(lane.end, end + by)
+            heapreplace(turns, (lane.free, lane.last, at))
 
 
 def _carry_shared(scope: Scope, before: Moment, length: int, times: int, drift: int | None) -> None:

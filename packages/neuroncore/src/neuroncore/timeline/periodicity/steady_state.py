@@ -34,10 +34,14 @@ FEWEST = 6
 """Loops of fewer iterations are simply played."""
 WORTH = 400
 """Loops of fewer calls in all iterations too: playing them is faster than comparing states."""
+CHECKED = 100
+"""Calls that are played before it is looked whether that is of use."""
 LOOKED = 160
 """States looked at before an execution of a loop counts as one that never repeats."""
 EAGER = 8
 """States looked at of which all is written down, not only how lanes are."""
+MOST = 20_000
+"""Transfers that are carried forward one by one, each to its queue."""
 MANY = 200
 """Iterations of an outer loop that are better extrapolated than the loops inside."""
 TRIED = 2
@@ -57,18 +61,18 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
     variable = body.variable
     trips = body.trips
 
-    is_long = body.num_calls >= WORTH
+    every = max(1, CHECKED * len(trips) // (body.num_calls or 1))
 
     def play() -> None:
-        for values[variable] in trips:
+        for count, values[variable] in enumerate(trips, 1):
             for step in steps:
                 step()
             if overfull:
                 compiler.forget()
-            if is_long and state.is_too_late:
+            if not count % every and state.is_too_late:
                 raise TooLateError
 
-    is_worth_it = skip and is_long and len(trips) >= FEWEST
+    is_worth_it = skip and body.num_calls >= WORTH and len(trips) >= FEWEST
     moves = _moves(body) if is_worth_it else None
     if moves is None:
         return play
@@ -90,6 +94,8 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
             if overfull:
                 compiler.forget()
             done += 1
+            if not done % every and state.is_too_late:
+                raise TooLateError
             if periods.looking and done < count - 1:
                 done += periods.carry(done, count - done)
         failed += not periods.carried
@@ -145,6 +151,7 @@ class Periods:
 
     def carry(self, done: int, left: int) -> int:
         """After `done` iterations: how many of the `left` ones were carried forward."""
+        self.scope.look()
         self.started = self.started or self.scope.has_begun()
         if not self.started or (self.drifting and not self.scope.lags()):
             return 0
@@ -195,20 +202,31 @@ class Periods:
         if self.drifting and drift is None:
             self._miss(now.done, now.time, now.floor)
             return 0
-        self.looking, self.carried = False, True
         period = now.done - before.done
-        times = left // period
+        times, transfers = left // period, self._transfers(before, now)
+        if transfers is None or len(transfers) * times > MOST:
+            self.scope.takes_any_queue = False
+            self._restart()
+            return 0
+        self.looking, self.carried = False, True
         if not times or now.time <= before.time:
             return 0
-        carry_forward(self.scope, before, now, times, drift)
+        carry_forward(self.scope, before, now, times, drift, transfers)
         return times * period
+
+    def _transfers(self, before: Moment, now: Moment) -> list[tuple[int, ...]] | None:
+        """The transfers of a period that take any queue; None where they do not."""
+        return self.scope.transfers(before, now) if self.scope.takes_any_queue else []
+
+    def _restart(self) -> None:
+        self.looks, self.moment, self.lanes = 0, None, None
 
     def _miss(self, done: int, time: int, floor: int) -> None:
         self.looks += 1
         self.looking = self.looks < LOOKED
         if not self.looking and not self.drifting and self.scope.may_drift:
             self.looking = self.drifting = True
-            self.looks, self.moment, self.lanes = 0, None, None
+            self._restart()
             return
         if self.looking and not self.looks & (self.looks - 1):
             self.moment, self.lanes = None, list(self._lanes(time, floor))
@@ -225,7 +243,8 @@ class Periods:
         """
         scope, state, here = self.scope, self.state, self.state.next_bar
         yield [(time - lane.free, here - lane.last) for lane in scope.engines]
-        last = [(time - lane.free, here - lane.last) for lane in scope.queues]
+        free = floor if scope.takes_any_queue else -1
+        last = [(time - q.free, here - q.last) if q.free > free else () for q in scope.queues]
         yield sorted(last) if state.reorders else last  # reordered queues are all alike
         yield time - floor
         if scope.has_tensor:

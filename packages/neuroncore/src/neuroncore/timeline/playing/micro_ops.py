@@ -56,6 +56,7 @@ def engine_pass(state: State, site: Site) -> Step:
     wait, number, ports = site.wait(), site.number, site.ports
     look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
     state.num_ops += site.trips
+    state.work[site.lane] += site.trips * interval
 
     def play() -> None:
         ready = look()
@@ -136,6 +137,7 @@ def matmul(state: State, site: Site) -> Step:
     number, warm = site.number, state.warmth.interval
     look_weights, look = weights.look, wait.look
     state.num_ops += site.trips * 2 * len(passes)
+    state.work[TENSOR] += site.trips * sum([multiply for _, multiply in passes])
     state.flops += site.trips * site.flops
 
     def play() -> None:
@@ -246,6 +248,7 @@ def loose_pass(state: State, site: Site) -> Step:
     look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
     own, note, reason = lane.number, bars.append, state.reason
     state.num_ops += site.trips
+    state.work[site.lane] += site.trips * interval
 
     def play() -> None:
         ready, behind, by = look(), wait.bar, wait.why
@@ -291,6 +294,7 @@ def loose_matmul(state: State, site: Site) -> Step:
     look, done, note, reason = wait.look, wait.done, bars.append, state.reason
     warmth = state.warmth
     state.num_ops += site.trips * 2 * len(passes)
+    state.work[TENSOR] += site.trips * sum([max(each) for each in passes])
     state.flops += site.trips * site.flops
 
     def play() -> None:

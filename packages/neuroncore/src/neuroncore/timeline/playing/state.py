@@ -54,6 +54,8 @@ class State:
         self.bandwidth = Gaps()
         self.generators = {name: Gaps() for name in ("gpsimd", "sync", "scalar")}
         self.ports: dict[str, Gaps] = {}
+        self.work = [0] * FIRST_QUEUE
+        """The least ticks that all instructions occupy each engine."""
         self.num_ops = self.hbm_bytes = self.moved_bytes = self.flops = self.transfer_work = 0
         """Of the whole program, but for the loads of tables, which count when they are played."""
         self.repeats: list[tuple[int, int, int, int]] = []
@@ -68,8 +70,19 @@ class State:
 
     @property
     def is_too_late(self) -> bool:
-        """Whether another candidate has ended before."""
-        return self.limit is not None and self.end > self.limit
+        """Whether it does not end before another candidate has."""
+        return self.limit is not None and self.least_end >= self.limit
+
+    @property
+    def least_end(self) -> int:
+        """Its end is not before: what is still to be played takes that long on some engine, and
+        nothing of it starts before `earliest`. At most all that was played is before that.
+        """
+        engines = zip(self.lanes, self.work, strict=False)
+        ends = [work + max(0, lane.earliest - lane.busy) for lane, work in engines]
+        queues = [q.free for n, q in enumerate(self.queues, FIRST_QUEUE) if n in self.used]
+        idle = min(queues, default=0) - self.bandwidth.busy
+        return max(self.end, self.transfer_work + max(0, idle), *ends)
 
     def played(self) -> list[Played]:
         """The bars that were played."""
