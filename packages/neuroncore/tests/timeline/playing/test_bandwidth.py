@@ -67,18 +67,7 @@ def statements(random: Random, count: int, indent: str, target: str) -> Iterator
         )
 
 
-BACKLOG_IN_BACKLOG = pytest.param(
-    17,
-    marks=pytest.mark.xfail(
-        strict=True,
-        reason="occupancy: a backlog of stores inside a loop with one ends early; times are equal",
-    ),
-)
-
-
-@pytest.mark.parametrize(
-    "seed", [BACKLOG_IN_BACKLOG if seed == 17 else seed for seed in range(SEEDS)]
-)
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_adding_up_what_transfers_take_is_as_playing_them(monkeypatch, seed):
     random = Random(seed)
     target = random.choice(("trn1", "trn2", "trn3"))
