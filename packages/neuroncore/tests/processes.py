@@ -47,7 +47,7 @@ def cpu_ticks(number):
 
 
 def fields(number):
-    """Those of `stat` behind the name."""
+    """The fields of `stat` behind the name."""
     return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
 
 

@@ -109,7 +109,7 @@ def wrong_output(case: Case, outputs: Sequence[Any]) -> str | None:
 
 
 def wrong_times(times_ns: Sequence[float], repetitions: int) -> str | None:
-    """Repetitions without a time, or the first that are no times."""
+    """Repetitions without a time, or the first that cannot be times."""
     if len(times_ns) < max(1, repetitions):
         return f"the runtime reports {len(times_ns)} of {repetitions} times"
     wrong = [ns for ns in times_ns if not 0 < ns < inf]

@@ -8,6 +8,7 @@ faster. Arguments that are read several times are loaded once.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from math import inf, prod
 
@@ -77,9 +78,8 @@ def _in_layout(
     possible = [t for t in uses.loads() if t.is_possible(layout)]
     everywhere = len(possible) == len(uses.loads()) and not uses.is_used_otherwise
     is_stored = is_result or not (everywhere or is_argument)
-    saved = sum(t.bytes_of(array) for t in possible) - is_argument * array.num_bytes
-    if not is_stored:
-        saved += sum(t.bytes_of(array) for t in uses.stores())
+    saved = _bytes_of(array, possible) - is_argument * array.num_bytes
+    saved += (not is_stored) * _bytes_of(array, uses.stores())
     (dtype,) = uses.dtypes(array)
     shape = _shape(layout, uses.transfers)
     return Resident(
@@ -88,6 +88,10 @@ def _in_layout(
         not is_argument and _is_faster(uses, layout), saved,
         frozenset(t.other.buffer for t in uses.transfers),
     )  # fmt: skip
+
+
+def _bytes_of(array: Buffer, transfers: Iterable[Transfer]) -> int:
+    return sum(t.bytes_of(array) for t in transfers)
 
 
 def _is_faster(uses: Uses, layout: ResidentLayout) -> bool:
@@ -126,11 +130,14 @@ def keep_on_chip(timed: TimedProgram, is_compared: bool = True) -> tuple[TimedPr
     program = timed.program
     every = fitting(program, candidates(program))
     direct = [r for r in every if r.is_direct]
-    for some in (every, direct if len(direct) < len(every) else []):
-        if some:
-            buffers = program.buffers() | {r.buffer.name: r.buffer for r in some}
-            renamer = Renamer(NeuronCore(program.target, watchers=()), program.nki, buffers)
-            new = TimedProgram(with_residents(program, some, renamer))
-            if not is_compared or all(r.is_faster for r in some) or new.us < timed.us:
-                return new, [str(r) for r in some]
+    for some in filter(None, (every, direct if len(direct) < len(every) else [])):
+        new = _with(program, some)
+        if not is_compared or all(r.is_faster for r in some) or new.us < timed.us:
+            return new, [str(r) for r in some]
     return timed, []
+
+
+def _with(program: Program, residents: list[Resident]) -> TimedProgram:
+    buffers = program.buffers() | {r.buffer.name: r.buffer for r in residents}
+    renamer = Renamer(NeuronCore(program.target, watchers=()), program.nki, buffers)
+    return TimedProgram(with_residents(program, residents, renamer))

@@ -121,9 +121,7 @@ def _assign_one(ctx: Context, statement: ast.stmt, target: ast.expr, value: ast.
 
 def _assign_name(ctx: Context, statement: ast.stmt, target: ast.Name, value: ast.expr) -> bool:
     name = target.id
-    if isinstance(value, ast.IfExp) and any(
-        is_device_call(ctx, arm) for arm in (value.body, value.orelse)
-    ):
+    if isinstance(value, ast.IfExp) and _chooses_device_call(ctx, value):
         return assign_chosen(
             ctx, value, name, lambda arm: _assign_name(ctx, statement, target, arm)
         )
@@ -144,6 +142,10 @@ def _assign_name(ctx: Context, statement: ast.stmt, target: ast.Name, value: ast
     hand_over(ctx, value, found)
     note_items(ctx, name, value, found)
     return False
+
+
+def _chooses_device_call(ctx: Context, value: ast.IfExp) -> bool:
+    return any(is_device_call(ctx, arm) for arm in (value.body, value.orelse))
 
 
 def _names_in(node: ast.AST) -> frozenset[str]:
