@@ -1,6 +1,5 @@
 """One protocol, three executors."""
 
-import os
 import pickle
 import signal
 import socket
@@ -22,7 +21,6 @@ from packages.neuroncore.tests.processes import (
     pass_limits,
 )
 
-from neuroncore.commands.interruption import termination_interrupts
 from neuroncore.executors import (
     ExecutorError,
     ExecutorLostError,
@@ -182,67 +180,6 @@ def test_what_cannot_be_sent_is_an_error_of_its_job(executor, what):
 
     assert failed[:2] == ("a", "error")
     assert "cannot pickle '_thread.lock' object" in failed.what and "Traceback" in failed.log
-
-
-ALONE = {
-    "inprocess": InProcess, "pool": lambda: pool(1), "ray": lambda: ray_cluster("local", 1),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ALONE)
-def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(name):
-    if name == "ray":
-        pytest.importorskip("ray")
-    events = []
-
-    def watch(event):
-        if isinstance(event, Reported):
-            os.kill(os.getpid(), signal.SIGINT)
-        events.append(event)
-
-    with ALONE[name]() as executor:
-        executor.submit(Job("a", JOBS + "wait_for_interrupt"))
-        executor.submit(Job("b", JOBS + "square", 2))
-        with pytest.raises(KeyboardInterrupt):
-            executor.run(watch)
-
-    assert [e[:2] for e in events] == [("a", "begun"), ("a", "interrupted")]
-
-
-def test_a_termination_lets_what_runs_end_where_ctrl_c_is_ignored():
-    events = []
-
-    def watch(event):
-        events.append(event)
-        if isinstance(event, Reported):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with termination_interrupts(), pytest.raises(KeyboardInterrupt), pool(1) as executor:
-            executor.submit(Job("a", JOBS + "wait_for_interrupt"))
-            executor.run(watch)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-    assert [e[:2] for e in only(events, Finished)] == [("a", "interrupted")]
-
-
-def test_ctrl_c_cancels_a_job_that_does_not_end(monkeypatch):
-    monkeypatch.setattr(workers_module, "GRACE_S", 0.2)
-    events = []
-
-    def watch(event):
-        events.append(event)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    with pool(1) as executor:
-        executor.submit(Job("a", JOBS + "ignore_interrupt"))
-        with pytest.raises(KeyboardInterrupt):
-            executor.run(watch)
-        assert not executor.has_jobs
-
-    assert [type(event) for event in events] == [Reported]
 
 
 @with_workers

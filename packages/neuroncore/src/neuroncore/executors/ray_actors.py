@@ -59,6 +59,8 @@ START_S = 240.0
 """How long a cluster may take to start, or to connect to, on a busy machine."""
 CHECK_S = 1.0
 """How often that is tried during a run, and the processes of a local cluster are looked at."""
+REMOVAL_S = 10.0
+"""How long the folder of a lost cluster is removed again while processes that end write there."""
 _LATE = "the cluster has not started within {:g} s"
 THREADS = 2
 """Of a worker: a job is interrupted while it runs."""
@@ -352,9 +354,12 @@ def _short_parent(folder: Path | None) -> Path:
 
 
 def _remove(folder: Path) -> None:
-    """The folder of a cluster, and the processes of Ray that have outlived its supervisor."""
-    kill_processes_of(folder)
-    rmtree(folder, ignore_errors=True)
+    """The folder of a cluster, and the processes of Ray that have outlived its supervisor, until
+    none of them makes files there."""
+    end = time.monotonic() + REMOVAL_S
+    while folder.exists() and time.monotonic() < end:  # a killed process may still write a file
+        kill_processes_of(folder)
+        rmtree(folder, ignore_errors=True)
 
 
 class RayWorker:
