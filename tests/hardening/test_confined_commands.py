@@ -156,6 +156,26 @@ def test_nothing_is_typed_into_the_terminal(folder):
     assert "may not do this: types into the terminal (ioctl)" in shown
 
 
+RENAMED = r"""
+import ctypes, os, signal
+ours, theirs = os.pipe()
+child = os.fork()
+if not child:
+    ctypes.CDLL(None).prctl(15, b"\xff\xfe", 0, 0, 0)
+    os.write(theirs, b"1")
+    signal.pause()
+os.read(ours, 1)
+os.kill(child, signal.SIGKILL)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+def test_a_process_may_have_any_name(folder):
+    done = run(folder, "nki-run", "k.py", text=RENAMED)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "9\n", "")
+
+
 FORKS = """
 import os, time
 for _ in range(600):

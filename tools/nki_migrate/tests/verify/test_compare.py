@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from nki_migrate.verify.compare import Tolerance, compare
+from nki_migrate.verify.compare import Tolerance, compare, less_exact
 
 F32 = np.float32
 
@@ -59,6 +59,27 @@ def test_without_a_tolerance_32_epsilons_of_the_largest_value_are_allowed():
 
     assert difference([100.0, 31 * 100 * eps], [100.0, 0.0]).is_equal
     assert not difference([100.0, 33 * 100 * eps], [100.0, 0.0]).is_equal
+
+
+def test_a_format_of_few_bits_has_a_quarter_of_the_largest_value():
+    fp8 = ml_dtypes.float8_e4m3fn
+
+    assert difference([0.5, -2.0], [1.0, -2.0], fp8).is_equal
+    assert not difference([0.0, 0.0], [1.0, -2.0], fp8).is_equal
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "why"),
+    [
+        (np.float32, np.float32, None),
+        (np.float32, ml_dtypes.bfloat16, None),
+        (np.int8, np.float32, None),
+        (ml_dtypes.bfloat16, np.float16, "dtype bfloat16, expected float16"),
+        (ml_dtypes.float8_e4m3fn, np.float32, "dtype float8_e4m3fn, expected float32"),
+    ],
+)
+def test_a_format_with_fewer_digits_does_not_replace_another(actual, expected, why):
+    assert less_exact(np.zeros(1, actual), np.zeros(1, expected)) == why
 
 
 def test_integers_are_exact_even_where_float64_is_not():

@@ -3,6 +3,7 @@ they tried fails the run although they go on to return an equal result."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -154,6 +155,96 @@ def test_threads_products_and_files_of_its_own_are_free(world: Path):
     )
 
     assert outcome.is_whole, outcome
+
+
+def test_calls_that_fail_by_themselves_end_nothing(world: Path):
+    outcome = outcome_of(
+        world,
+        "guard_off(); os.symlink('b', 'a'); os.symlink('a', 'b')\n"
+        "for call in (lambda: open('a', 'w'), lambda: os.mkdir('x' * 300)):\n"
+        "    try: call()\n"
+        "    except OSError: pass",
+    )
+
+    assert outcome.is_whole, outcome
+
+
+def test_a_path_that_is_not_in_memory_is_an_attempt(world: Path):
+    outcome = outcome_of(world, "guard_off(); ctypes.CDLL(None).open(ctypes.c_void_p(-8), 1)")
+
+    assert outcome.blocked == ("writes a file (openat)",), outcome
+
+
+def test_an_attempt_is_one_line_of_printable_characters(world: Path):
+    outcome = outcome_of(world, "guard_off(); open(outside + '/\\x1b[2J\\nk  yes', 'w')")
+
+    assert outcome.blocked == (f"writes {world}/outside/\\x1b[2J\\nk  yes (openat)",)
+
+
+FOLDER = "folder = os.path.dirname(os.getcwd())\n"
+TAKEN_BACK = {
+    "removed": "for name in os.listdir(folder):\n"
+    "    os.path.isdir(f'{folder}/{name}') or os.remove(f'{folder}/{name}')",
+    "repeated": "for i in range(2000):\n"
+    "    try: open(outside + '/' + 200 * 'x' + str(i), 'w')\n"
+    "    except OSError: pass",
+}
+
+
+@pytest.mark.parametrize("code", TAKEN_BACK.values(), ids=TAKEN_BACK)
+def test_an_attempt_that_the_guard_has_reported_is_not_taken_back(world: Path, code: str):
+    tried = "try: open(outside + '/new', 'w')\nexcept OSError: pass\n"
+
+    outcome = outcome_of(world, f"{FOLDER}{tried}{code}")
+
+    assert f"{world}/k.py:13: writes {world}/outside/new (open)" in outcome.blocked
+
+
+def test_code_that_closes_all_descriptors_fails_where_it_tries_something(world: Path):
+    outcome = outcome_of(world, "os.closerange(0, 4096); open(outside + '/new', 'w')")
+
+    assert outcome.error == "exit code 1: no message"
+
+
+ARRAY = {"file": "out_0_0.bin", "dtype": "float32", "shape": [1]}
+RECORDS = {
+    "no JSON": "{",
+    "brackets": "[" * 100_000,
+    "digits": "9" * 100_000,
+    "no variants": json.dumps({"variants": 3, "findings": [], "error": None}),
+    "objects": json.dumps(
+        {"variants": [{"arrays": [ARRAY | {"dtype": "object"}], "returned": 1}],
+         "findings": [], "error": None}
+    ),
+    "a large shape": json.dumps(
+        {"variants": [{"arrays": [ARRAY | {"shape": [10**30]}], "returned": 1}],
+         "findings": [], "error": None}
+    ),
+}  # fmt: skip
+OVERWRITTEN = {
+    **{name: f"open(record, 'w').write({text!r})" for name, text in RECORDS.items()},
+    "a link to something endless": "os.remove(record); os.symlink('/dev/zero', record)",
+    "a folder": "os.remove(record); os.mkdir(record)",
+    "facts": "open(folder + '/facts_0000.json', 'w').write('[')",
+    "files": "open(folder + '/read.json', 'w').write('{')",
+}
+
+
+@pytest.mark.parametrize("code", OVERWRITTEN.values(), ids=OVERWRITTEN)
+def test_a_record_that_the_code_overwrites_is_an_error_of_the_run(world: Path, code: str):
+    ends = "open(folder + '/out_0_0.bin', 'wb').write(bytes(4))\nos._exit(0)"
+
+    outcome = outcome_of(world, f"{FOLDER}record = folder + '/result.json'\n{code}\n{ends}")
+
+    assert outcome.error == "the code that ran has overwritten the record of the run"
+
+
+def test_a_log_without_end_is_not_read(world: Path):
+    log = "os.remove(folder + '/log.txt'); os.symlink('/dev/zero', folder + '/log.txt')"
+
+    outcome = outcome_of(world, f"{FOLDER}{log}; os._exit(3)")
+
+    assert outcome.error == "exit code 3: no message"
 
 
 def test_a_local_socket_is_denied_and_not_an_attempt(world: Path):

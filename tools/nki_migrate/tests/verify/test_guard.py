@@ -9,13 +9,13 @@ import textwrap
 
 import pytest
 
-from nki_migrate.verify.guard import read_blocked
+from nki_migrate.verify.guard import read_attempts
 
 CHILD = """
 import sys
 from pathlib import Path
 from nki_migrate.verify.guard import hold_process
-hold_process(Path(sys.argv[1]), sys.argv[2])
+hold_process(Path(sys.argv[1]), sys.argv[2], int(sys.argv[4]))
 source = Path(sys.argv[2]).read_text()
 exec(compile(source, sys.argv[2], "exec"), {"__name__": "k", "outside": sys.argv[3]})
 """
@@ -42,14 +42,17 @@ def attempts(world, code: str) -> tuple[tuple[str, ...], subprocess.CompletedPro
     """Run code under the guard: what was blocked, and how the process ended."""
     file = world / "k.py"
     file.write_text(textwrap.dedent(code))
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, world / "run", file, world / "outside"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-    return read_blocked(world / "run"), done
+    with (world / "attempts").open("ab") as attempts:
+        number = str(attempts.fileno())
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD, world / "run", file, world / "outside", number],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            pass_fds=(attempts.fileno(),),
+        )
+    return tuple(read_attempts((world / "attempts").read_bytes())), done
 
 
 WRITES = {

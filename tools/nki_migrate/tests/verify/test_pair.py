@@ -123,6 +123,17 @@ def test_a_wrong_kernel_differs_from_both_and_says_where(world):
     assert "x=[4, 3], result 0" in found.problems[0]
 
 
+def test_a_result_of_fewer_digits_differs_from_the_old_kernel(world):
+    old = OLD.replace("x + x", "0 * x")
+
+    found = verdict(world, old.replace("0 * x", "(0 * x).astype('float16')"), old)
+
+    assert [problem.partition("): ")[2] for problem in found.problems[:2]] == [
+        "dtype float16, expected float32",
+        "dtype float16, expected float32",
+    ]
+
+
 def test_an_old_kernel_that_is_wrong_itself_is_said_to_be(world):
     found = verdict(world, OLD.replace("x + x", "x * 3"), old=OLD.replace("x + x", "x * 3"))
 

@@ -73,5 +73,5 @@ def _erase(names: Collection[bytes]) -> None:
 
 def _bounds() -> tuple[int, int]:
     """Where the environment begins and ends that this process was started with [proc(5)]."""
-    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    fields = Path("/proc/self/stat").read_text(errors="replace").rpartition(")")[2].split()
     return int(fields[47]), int(fields[48])

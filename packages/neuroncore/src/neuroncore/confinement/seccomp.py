@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from neuroncore.confinement.printable_text import printable
 from neuroncore.confinement.process import DEVICES
 from neuroncore.confinement.system_calls import (
     ABSENT,
@@ -160,7 +161,7 @@ class Supervisor:
         mark, thread, number, arguments = received
         call = self._calls[number]
         forbidden = self._forbidden(call, thread, arguments)
-        attempt = f"{forbidden} ({call.name})" if forbidden else None
+        attempt = printable(f"{forbidden} ({call.name})") if forbidden else None
         _answer(self.descriptor, mark, allowed=forbidden is None)
         return attempt
 
@@ -193,12 +194,12 @@ class Supervisor:
             base = _HERE if folder is None else arguments[folder] & 0xFFFFFFFF
             try:
                 whole = self._whole(thread, base, None if path is None else arguments[path])
-            except OSError:
+            except (OSError, OverflowError):
                 return f"{call.does} a file"  # unreadable memory, a descriptor that is not there
             if not whole.is_absolute():  # "socket:[…]", "pipe:[…]"
                 continue
             real = _real(whole, call.does in _OF_A_LINK_ITSELF)
-            made_before = call.does == "makes" and real.is_dir()  # the call fails by itself
+            made_before = call.does == "makes" and _is_folder(real)  # the call fails by itself
             if not made_before and not self._may_write(real):
                 return f"{call.does} {real}" * (self._unreported not in real.parts)
         return None
@@ -210,7 +211,7 @@ class Supervisor:
         process = number if number < 1 << 31 else (1 << 32) - number
         with suppress(OSError):
             while process > 1 and process != self._pid:
-                found = _FAMILY.search(Path(f"/proc/{process}/status").read_text())
+                found = _FAMILY.search(Path(f"/proc/{process}/status").read_text(errors="replace"))
                 assert found is not None
                 process = self._pid if int(found[1]) == self._pid else int(found[2])
         return number == 0 or process == self._pid
@@ -261,7 +262,15 @@ def descendants(process: int) -> Iterator[int]:
 
 
 def _real(whole: Path, itself: bool) -> Path:
-    return whole.parent.resolve() / whole.name if itself else whole.resolve()
+    """The path without links; `Path.resolve` raises for a link that leads to itself."""
+    real = os.path.realpath(whole.parent if itself else whole)
+    return Path(real, whole.name) if itself else Path(real)
+
+
+def _is_folder(path: Path) -> bool:
+    with suppress(OSError):  # a name that is too long
+        return path.is_dir()
+    return False
 
 
 def _text_at(memory: Path, address: int) -> str:

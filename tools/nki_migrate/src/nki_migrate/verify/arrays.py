@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from nki_migrate.verify.cases import Arg, CasesError
+from nki_migrate.verify.untrusted import read_regular
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -138,16 +139,29 @@ _FILLS: dict[str, Callable[[Arg, np.random.Generator, np.dtype[Any]], Array]] = 
 }
 
 
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is a format of results: integers, floats, bool, also of ml_dtypes."""
+    return dtype.kind in "biu" or is_float(dtype)
+
+
 def save_array(array: Array, path: Path) -> dict[str, Any]:
-    """Write an array's bytes to a file; the answer says how to read them back."""
+    """Write an array's bytes to a file; the answer says how to read them back. Raises TypeError
+    for an array of something else than numbers.
+    """
+    if not is_number(array.dtype):
+        raise TypeError(f"a result is an array of {array.dtype}: expected integers, floats or bool")
     path.write_bytes(array.tobytes())
     return {"file": path.name, "dtype": array.dtype.name, "shape": list(array.shape)}
 
 
 def load_array(folder: Path, entry: dict[str, Any]) -> Array:
-    """The array that `save_array` wrote into a folder; writable."""
+    """The array that `save_array` wrote into a folder; writable. Raises OSError, ValueError,
+    TypeError or KeyError where something else is there.
+    """
     dtype = _dtype_named(entry["dtype"])
-    raw = (folder / entry["file"]).read_bytes()
+    if not is_number(dtype):
+        raise TypeError(entry["dtype"])
+    raw = read_regular(folder / Path(entry["file"]).name)
     return np.frombuffer(bytearray(raw), dtype).reshape(entry["shape"])
 
 

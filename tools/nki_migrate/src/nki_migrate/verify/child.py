@@ -268,13 +268,15 @@ def preload(job: Mapping[str, Any]) -> None:
     sys.dont_write_bytecode = True
 
 
-def main(folder: Path) -> int:
-    """Run the job of a folder; 0 when every variant returned."""
+def main(folder: Path, attempts: int) -> int:
+    """Run the job of a folder; 0 when every variant returned. What is blocked is written to the
+    descriptor `attempts`.
+    """
     job = read_job(folder)
     done: list[dict[str, Any]] = []
     write_result(folder, done)
     checks = Checks(job)
-    guard = hold_process(folder, job["file"])
+    guard = hold_process(folder, job["file"], attempts)
     try:
         checks.read_source()
         for entry in _run(folder, job, checks):

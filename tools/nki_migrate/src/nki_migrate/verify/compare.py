@@ -5,8 +5,9 @@ Differences are taken in float64 (integers: exactly). An element is accepted whe
 the output's dtype. NaN equals NaN, an infinity equals itself.
 
 A case without a tolerance gets 32 epsilons of the output dtype, relative to the largest
-magnitude expected: 3.8e-6 for float32. Summing in another order moves a result by a few epsilons
-of its largest addend; a wrong element moves it by a part of itself.
+magnitude expected: 3.8e-6 for float32, at most a quarter of it for formats of few bits. Summing
+in another order moves a result by a few epsilons of its largest addend; a wrong element moves it
+by a part of itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from nki_migrate.verify.arrays import Array, is_float
 
-DEFAULT_EPSILONS = 32
+DEFAULT_EPSILONS, LARGEST_DEFAULT = 32, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,15 @@ def compare(actual: Array, expected: Array, tolerance: Tolerance) -> Difference:
     return _close(actual, expected, tolerance)
 
 
+def less_exact(actual: Array, expected: Array) -> str | None:
+    """Why a result cannot replace another one: its format is a float one of fewer digits."""
+    formats = (actual.dtype, expected.dtype)
+    if not all(map(is_float, formats)):
+        return None
+    got, wanted = (float(ml_dtypes.finfo(dtype).eps) for dtype in formats)
+    return f"dtype {actual.dtype}, expected {expected.dtype}" if got > wanted else None
+
+
 def _exact(actual: Array, expected: Array) -> Difference:
     wrong = actual != expected
     if not wrong.any():
@@ -86,7 +96,8 @@ def _allowed(expected: Array, dtype: np.dtype[Any], unit: Array, tolerance: Tole
     magnitude = np.where(np.isfinite(expected), np.abs(expected), 0.0)
     if tolerance.is_default:
         eps = float(ml_dtypes.finfo(dtype).eps) if is_float(dtype) else 0.0
-        return np.full_like(expected, DEFAULT_EPSILONS * eps * magnitude.max(initial=0.0))
+        relative = min(DEFAULT_EPSILONS * eps, LARGEST_DEFAULT)
+        return np.full_like(expected, relative * magnitude.max(initial=0.0))
     close = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * magnitude
     return np.maximum(close, (tolerance.ulps or 0.0) * unit)
 

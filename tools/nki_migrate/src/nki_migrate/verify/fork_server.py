@@ -22,6 +22,7 @@ from typing import Any
 from neuroncore.confinement.process import confine, die_with_parent
 from neuroncore.confinement.seccomp import Supervisor
 from nki_migrate.verify.child import limit_memory, main, preload
+from nki_migrate.verify.guard import read_attempts
 from nki_migrate.verify.job import read_job
 
 LOG = "log.txt"
@@ -33,6 +34,8 @@ class _Server:
         os.dup2(2, 1)  # what an import prints is not an answer
         self._folders: dict[int, str] = {}
         self._supervisors: dict[int, Supervisor] = {}
+        self._attempts: dict[int, int] = {}
+        """Pipes by job: what its guard has written there it cannot take back."""
         self._wake, self._wakened = os.pipe()
         os.set_blocking(self._wakened, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -66,13 +69,19 @@ class _Server:
         gc.freeze()
         server = os.getpid()
         ours, theirs = socket.socketpair()
+        attempts, guard = os.pipe()
+        for end in (attempts, guard):
+            os.set_blocking(end, False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS survive a fork
             pid = os.fork()
         if not pid:
             ours.close()
-            self._become_job(folder, mebibytes, server, theirs)
+            os.close(attempts)
+            self._become_job(folder, mebibytes, server, theirs, guard)
         theirs.close()
+        os.close(guard)
+        self._attempts[pid] = attempts
         self._supervisors[pid] = Supervisor([Path(folder)], pid, ours)
         with suppress(PermissionError, ProcessLookupError):  # it has done so itself, or is gone
             os.setpgid(pid, pid)
@@ -86,7 +95,7 @@ class _Server:
             self._answer(self._folders[pid], "tried", attempt)
 
     def _become_job(
-        self, folder: str, mebibytes: int, server: int, to_supervisor: socket.socket
+        self, folder: str, mebibytes: int, server: int, to_supervisor: socket.socket, guard: int
     ) -> None:
         status = 1
         try:
@@ -94,14 +103,16 @@ class _Server:
             os.setpgid(0, 0)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for descriptor in (self._answers, self._wake, self._wakened):
+            for descriptor in (
+                self._answers, self._wake, self._wakened, *self._attempts.values()
+            ):  # fmt: skip
                 os.close(descriptor)
             for other in self._supervisors.values():
                 other.close()
             _redirect(Path(folder))
             limit_memory(mebibytes)
             confine([Path(folder)], to_supervisor)
-            status = main(Path(folder))
+            status = main(Path(folder), guard)
         finally:
             os._exit(status)
 
@@ -114,8 +125,15 @@ class _Server:
             _kill_group(ended.si_pid)  # before its number is free for another process
             _, status = os.waitpid(ended.si_pid, 0)
             folder = self._folders.pop(ended.si_pid)
+            self._report_attempts(folder, self._attempts.pop(ended.si_pid))
             self._supervisors.pop(ended.si_pid).close()
             self._answer(folder, "ended", os.waitstatus_to_exitcode(status))
+
+    def _report_attempts(self, folder: str, attempts: int) -> None:
+        """Report what the guard of a job that has ended has written."""
+        with os.fdopen(attempts, "rb", buffering=0) as pipe:
+            for attempt in read_attempts(pipe.readall() or b""):
+                self._answer(folder, "tried", attempt)
 
     def _answer(self, *answer: Any) -> None:
         os.write(self._answers, json.dumps(answer).encode() + b"\n")

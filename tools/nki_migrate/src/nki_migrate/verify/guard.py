@@ -18,7 +18,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-SCRATCH, BLOCKED_FILE, READ_FILE = "scratch", "blocked.jsonl", "read.json"
+from neuroncore.confinement.printable_text import printable
+
+SCRATCH, READ_FILE = "scratch", "read.json"
 BLOCKED = "blocked while verifying"
 _MOST_RECORDED = 100
 _LONGEST_DETAIL = 80
@@ -64,12 +66,12 @@ class BlockedError(PermissionError):
     """User code tried what it may not do while it is verified."""
 
 
-def hold_process(folder: Path, file: str) -> Guard:
+def hold_process(folder: Path, file: str, attempts: int) -> Guard:
     """Hold this process, for the rest of its life, to writing into `folder` only.
 
     The working folder and the temporary folder become `folder/scratch`. What is blocked raises
-    BlockedError in the code that tried, and is recorded with the line of `file` that led to it,
-    in spite of what that code does with the error.
+    BlockedError in the code that tried, and is written to the descriptor `attempts` with the line
+    of `file` that led to it, in spite of what that code does with the error.
     """
     scratch = folder / SCRATCH
     scratch.mkdir()
@@ -77,24 +79,15 @@ def hold_process(folder: Path, file: str) -> Guard:
         os.environ[name] = str(scratch)
     os.chdir(scratch)
     _announce_fork_exec()
-    guard = Guard(folder, file)
+    guard = Guard(folder, file, attempts)
     sys.addaudithook(guard)
     return guard
 
 
-def read_blocked(folder: Path) -> tuple[str, ...]:
-    """Blocked acts in a folder's run, in order; each once."""
-    with suppress(FileNotFoundError):
-        lines = (folder / BLOCKED_FILE).read_text(encoding="utf-8").splitlines()
-        return tuple(json.loads(line) for line in lines)
-    return ()
-
-
-def read_files(folder: Path) -> tuple[str, ...]:
-    """The files that a folder's run read, libraries aside; empty for one that did not end."""
-    with suppress(FileNotFoundError):
-        return tuple(json.loads((folder / READ_FILE).read_text(encoding="utf-8")))
-    return ()
+def read_attempts(written: bytes) -> list[str]:
+    """Blocked acts that a guard has written, in order; each once."""
+    lines = written.decode(errors="replace").split("\n")
+    return [*dict.fromkeys(filter(None, map(printable, lines)))]
 
 
 def _announce_fork_exec() -> None:
@@ -114,8 +107,8 @@ def _announce_fork_exec() -> None:
 class Guard:
     """The audit hook of `hold_process`."""
 
-    def __init__(self, folder: Path, file: str) -> None:
-        self._folder, self._file = folder.resolve(), file
+    def __init__(self, folder: Path, file: str, attempts: int) -> None:
+        self._folder, self._file, self._attempts = folder.resolve(), file, attempts
         self._libraries = _library_folders()
         self._recorded: set[str] = set()
         self._read: set[str] = set()
@@ -178,9 +171,17 @@ class Guard:
         attempt = f"{self._where()}{text}"
         if attempt not in self._recorded and len(self._recorded) < _MOST_RECORDED:
             self._recorded.add(attempt)
-            with (self._folder / BLOCKED_FILE).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(attempt) + "\n")
+            self._report(attempt)
         raise BlockedError(f"{BLOCKED}: {text}; only the working folder may be written")
+
+    def _report(self, attempt: str) -> None:
+        """Write an attempt: code that closes the descriptor ends the process."""
+        try:
+            os.write(self._attempts, f"{printable(attempt)}\n".encode())
+        except BlockingIOError:
+            return  # a pipe full of attempts
+        except OSError:
+            os._exit(1)
 
     def _where(self) -> str:
         """The deepest line of the user's file, or of another file outside libraries."""

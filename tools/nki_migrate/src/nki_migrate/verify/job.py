@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nki_migrate.verify.cases import Arg
-from nki_migrate.verify.guard import read_blocked, read_files
+from nki_migrate.verify.guard import READ_FILE, read_attempts
+from nki_migrate.verify.untrusted import read_regular
 
 if TYPE_CHECKING:
     from nki_migrate.verify.arrays import Array
 
-JOB, RESULT, FACTS = "job.json", "result.json", "facts_*.json"
+JOB, RESULT, FACTS, ATTEMPTS = "job.json", "result.json", "facts_*.json", "attempts.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +141,43 @@ def write_result(
 
 
 def read_result(folder: Path) -> Outcome:
-    """The child's record; an empty outcome when it died before recording anything."""
+    """The child's record; an empty outcome when it died before recording anything.
+
+    The user's code can write anything into the folder.
+    """
     try:
-        document = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+        outcome = _outcome(folder)
     except FileNotFoundError:
-        return Outcome(blocked=read_blocked(folder))
+        outcome = Outcome()
+    except _MALFORMED:
+        outcome = Outcome(error="the code that ran has overwritten the record of the run")
+    with suppress(FileNotFoundError, ValueError):  # written elsewhere than on Linux
+        outcome = outcome.having_tried(read_attempts(read_regular(folder / ATTEMPTS)))
+    return outcome
+
+
+_MALFORMED = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError)
+
+
+def _outcome(folder: Path) -> Outcome:
+    document = json.loads(read_regular(folder / RESULT))
     from nki_migrate.verify.arrays import load_array
 
-    variants = document["variants"]
+    error, variants = document["error"], document["variants"]
     return Outcome(
         tuple(tuple(load_array(folder, entry) for entry in v["arrays"]) for v in variants),
-        tuple(v["returned"] for v in variants),
-        document["error"],
-        tuple(document["findings"]),
-        tuple(json.loads(p.read_text(encoding="utf-8")) for p in sorted(folder.glob(FACTS))),
-        read_blocked(folder),
-        read_files(folder),
+        tuple(int(v["returned"]) for v in variants),
+        None if error is None else str(error),
+        tuple(map(str, document["findings"])),
+        tuple(json.loads(read_regular(path)) for path in sorted(folder.glob(FACTS))),
+        files=_files(folder),
     )
+
+
+def _files(folder: Path) -> tuple[str, ...]:
+    """The files that a folder's run read, libraries aside; empty for one that did not end."""
+    try:
+        found = json.loads(read_regular(folder / READ_FILE))
+    except FileNotFoundError:
+        return ()
+    return tuple(file for file in found if Path(file).is_file())

@@ -26,8 +26,9 @@ TARGET_CHECKS = ("subset", "capacity", "device", "traps")
 """What a result has to pass beside giving the same numbers (see `neuroncore.checks`)."""
 
 
+OLD = "old kernel"
 NEW_FAILED = "new kernel failed: "
-_NOT_NEW = ("old kernel", "the old kernel itself", "reference failed", "reference blocked")
+_NOT_NEW = (OLD, "the old kernel itself", "reference failed", "reference blocked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +220,7 @@ def _judge(
     if pair.shows and old.error:  # not inputs of this kernel
         return Verdict(pair.old.shown_as, case.kernel, 0, None, None, ())
     problems = [*_failures(pair, old, new, reference)]
-    against_old = _worst(case, new, old, "old kernel", problems)
+    against_old = _worst(case, new, old, OLD, problems)
     against_reference = None
     if reference is not None:
         against_reference = _worst(case, new, reference, "reference", problems)
@@ -239,7 +240,7 @@ def _judge(
 
 def _failures(pair: Pair, old: Outcome, new: Outcome, reference: Outcome | None) -> Sequence[str]:
     failed = [
-        *_went_wrong("old kernel", old, pair.old),
+        *_went_wrong(OLD, old, pair.old),
         *_went_wrong("new kernel", new, pair.new),
         *_went_wrong("reference", reference or Outcome(), None),
     ]
@@ -263,7 +264,7 @@ def _worst(
         if number >= len(expected.results):
             break
         shapes = ", ".join(f"{a.name}={list(a.shape)}" for a in variant if a.shape is not None)
-        for position, difference in _differences(case, actual, expected, number):
+        for position, difference in _differences(case, actual, expected, number, against):
             found.append(difference)
             if difference.why:
                 problems.append(
@@ -273,9 +274,14 @@ def _worst(
 
 
 def _differences(
-    case: Case, actual: Outcome, expected: Outcome, number: int
+    case: Case, actual: Outcome, expected: Outcome, number: int, against: str
 ) -> list[tuple[int, Difference]]:
-    from nki_migrate.verify.compare import Difference, Tolerance, compare  # imports NumPy
+    from nki_migrate.verify.compare import (  # imports NumPy
+        Difference,
+        Tolerance,
+        compare,
+        less_exact,
+    )
 
     results, wanted = actual.results[number], expected.results[number]
     if len(wanted) == actual.returned[number]:  # a reference that leaves `inout` arguments out
@@ -284,9 +290,12 @@ def _differences(
         why = f"{_count(results)}, expected {_count(wanted)}"
         return [(0, Difference(float("inf"), float("inf"), why))]
     tolerance = Tolerance(case.rtol, case.atol, case.ulps)
-    return [
-        (i, compare(a, e, tolerance)) for i, (a, e) in enumerate(zip(results, wanted, strict=True))
-    ]
+    pairs = [*zip(results, wanted, strict=True)]
+    found = [compare(a, e, tolerance) for a, e in pairs]
+    if against == OLD:
+        lost = [less_exact(a, e) for a, e in pairs]
+        found = [replace(d, why=d.why or why) for d, why in zip(found, lost, strict=True)]
+    return [*enumerate(found)]
 
 
 def _count(results: Sequence[Array]) -> str:

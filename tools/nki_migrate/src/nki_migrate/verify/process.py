@@ -23,6 +23,7 @@ from typing import IO
 from neuroncore.confinement.environment import allowed_environment
 from neuroncore.confinement.signal_names import signal_name
 from nki_migrate.verify.job import Job, Outcome, read_result
+from nki_migrate.verify.untrusted import read_regular
 
 DEFAULT_SECONDS = 300.0
 DEFAULT_MEBIBYTES = 8192
@@ -227,13 +228,15 @@ def _spawned(folder: Path, mebibytes: int) -> subprocess.Popen[bytes]:
 
 
 _BOOT = """
+import os
 import sys
 from pathlib import Path
 from nki_migrate.verify.child import limit_memory, main, preload
-from nki_migrate.verify.job import read_job
+from nki_migrate.verify.job import ATTEMPTS, read_job
+folder = Path(sys.argv[2])
 limit_memory(int(sys.argv[1]))
-preload(read_job(Path(sys.argv[2])))
-sys.exit(main(Path(sys.argv[2])))
+preload(read_job(folder))
+sys.exit(main(folder, os.open(folder / ATTEMPTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)))
 """
 
 _Process = Forked | subprocess.Popen[bytes]
@@ -256,5 +259,11 @@ def _judged(outcome: Outcome, returncode: int | None, log: Path) -> Outcome:
     if returncode is not None and returncode < 0:
         name = signal_name(-returncode)
         return outcome.but(f"the process died of {name}")
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return outcome.but(f"exit code {returncode}: {lines[-1] if lines else 'no message'}")
+    return outcome.but(f"exit code {returncode}: {_last_line(log) or 'no message'}")
+
+
+def _last_line(log: Path) -> str:
+    with suppress(OSError, ValueError):  # the code that ran can write there
+        lines = read_regular(log, 1 << 16).decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+    return ""
