@@ -16,7 +16,7 @@ from packages.neuroncore.tests.processes import descendants, have_ended, listeni
 
 from neuroncore.commands.folders import LOCK
 from neuroncore.executors import ExecutorError, ExecutorLostError, Finished, Job, ray_cluster
-from neuroncore.executors.ray_actors import _Cluster, _short_parent
+from neuroncore.executors.ray_actors import _Cluster, _remove, _short_parent
 from neuroncore.executors.ray_address import answers
 
 LOOPBACK = {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
@@ -134,6 +134,23 @@ def test_a_folder_that_is_removed_ends_processes_of_ray_alone(run_folder):
         for name in ended:
             processes[name].wait(60)
         assert {name for name, process in processes.items() if process.poll() is not None} == ended
+    assert not folder.exists()
+
+
+def test_a_folder_is_removed_until_no_process_is_left_to_make_it_again(tmp_path, monkeypatch):
+    folder, left = tmp_path / "nki-ray-", [2, 1, 0]
+
+    def kill(folder):
+        killed = left.pop(0)
+        if killed:
+            folder.mkdir(exist_ok=True)
+        return killed
+
+    monkeypatch.setattr("neuroncore.executors.ray_actors.kill_processes_of", kill)
+
+    _remove(folder)
+
+    assert not left
     assert not folder.exists()
 
 

@@ -355,10 +355,9 @@ def _short_parent(folder: Path | None) -> Path:
 
 def _remove(folder: Path) -> None:
     """The folder of a cluster, and the processes of Ray that have outlived its supervisor, until
-    none of them makes files there."""
+    none of them is left to make files there."""
     end = time.monotonic() + REMOVAL_S
-    while folder.exists() and time.monotonic() < end:  # a killed process may still write a file
-        kill_processes_of(folder)
+    while (kill_processes_of(folder) or folder.exists()) and time.monotonic() < end:
         rmtree(folder, ignore_errors=True)
 
 

@@ -14,13 +14,16 @@ from pathlib import Path
 PROCESSES = Path("/proc")
 
 
-def kill_processes_of(folder: Path) -> None:
+def kill_processes_of(folder: Path) -> int:
     """End the programs of Ray, and its scripts in this Python, that have the path of a cluster's
     folder in an argument or a file of it open; not this process, nor one above it.
+
+    Their number: while it is not 0, one of them may have started another.
     """
     spec = find_spec("ray")
     if spec is None or not spec.submodule_search_locations:
-        return
+        return 0
+    killed = 0
     ray = os.path.realpath(spec.submodule_search_locations[0]) + os.sep
     named = re.compile(rb"(?<![\w./-])" + re.escape(os.fsencode(folder)) + rb"(?![\w.-])")
     above = {*_with_parents(os.getpid())}
@@ -32,6 +35,8 @@ def kill_processes_of(folder: Path) -> None:
                 continue
             if named.search(words) or _has_open(process, folder):
                 os.kill(number, signal.SIGKILL)
+                killed += 1
+    return killed
 
 
 def _has_open(process: Path, folder: Path) -> bool:
