@@ -21,6 +21,8 @@ def {name}(a, b):
 """
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
 UNARY = ("exp", "tanh", "square", "abs", "sigmoid", "negative", "relu")
+ROWS = (7, 8, 12, 30, 64, 100, 128, 200, 256, 300)
+MOST_TILES = 5
 INSTRUCTIONS = {"add": "np.add", "multiply": "np.multiply", "maximum": "np.maximum"}
 
 
@@ -67,10 +69,11 @@ class _Writer:
 def random_kernel(seed: int) -> RandomKernel:
     """The kernel of a seed."""
     rng = random.Random(seed)
-    rows, cols = rng.choice([8, 64, 100, 128, 200, 256, 300]), rng.choice([1, 5, 16, 40, 64])
+    size, cols = rng.choice((4, 32, 64, 128)), rng.choice((1, 5, 16, 40, 64))
+    rows = rng.choice([rows for rows in ROWS if rows <= MOST_TILES * size])
     count = rng.randint(1, 3)
     w = _Writer(rng)
-    grid = _write(w, rows, cols, count)
+    grid = _write(w, size, rows, cols, count)
     names = [f"x{i}" for i in range(count)]
     signature = ", ".join([*names, "scale=1.25"])
     helpers = "".join(w.helpers)
@@ -84,11 +87,10 @@ def random_kernel(seed: int) -> RandomKernel:
     return RandomKernel(seed, text, ((rows, cols),) * count, None if grid is None else (grid,))
 
 
-def _write(w: _Writer, rows: int, cols: int, count: int) -> int | None:
+def _write(w: _Writer, size: int, rows: int, cols: int, count: int) -> int | None:
     rng = w.rng
     w.emit("rows, cols = x0.shape")
     w.emit("out = nl.ndarray((rows, cols), dtype=x0.dtype, buffer=nl.shared_hbm)")
-    size = rng.choice((4, 32, 64, 128))
     tiles = -(-rows // size)
     grid = None
     loop = rng.choice(["nl.affine_range", "nl.sequential_range", "nl.static_range", "range"])

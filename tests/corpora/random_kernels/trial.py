@@ -10,6 +10,7 @@ from tests.corpora.random_kernels.grammar import RandomKernel, random_kernel
 from tests.corpora.styles.harness import Tried, difference, left_of, migrated, run_new, run_old
 
 from neuroncore.executors import Event, Executor, Failed, Finished, Job, Report
+from neuroncore.machine.garbage_collection import no_collection
 from nki_migrate.cli.verify import cores_of
 from nki_migrate.facts.observed import Observed
 from nki_migrate.verify.cases import Arg, Case
@@ -43,7 +44,7 @@ def try_seeds(
 def try_seed(payload: tuple[int, bool], report: Report) -> tuple[str, str]:
     """A job: the kernel of a seed."""
     seed, with_facts = payload
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, no_collection():
         tried = try_kernel(random_kernel(seed), Path(folder), with_facts=with_facts)
     return tried.word, tried.reason
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -281,7 +282,7 @@ def make_options(base: Options, changes: dict[str, Any]) -> Options:
 
     Raises LaunchError for an unknown name or value.
     """
-    hints = get_type_hints(Options)
+    hints = _hints() if changes else {}
     for name, value in changes.items():
         if name not in hints:
             from difflib import get_close_matches  # of mistakes alone
@@ -298,6 +299,12 @@ def make_options(base: Options, changes: dict[str, Any]) -> Options:
                 f"option {name} does not take {value!r}", expected=expected, got=repr(value)
             )
     return replace(base, **changes)
+
+
+@cache
+def _hints() -> dict[str, Any]:
+    """The types of all fields."""
+    return get_type_hints(Options)
 
 
 def _allowed(hint: Any) -> tuple[Callable[[Any], bool], str]:

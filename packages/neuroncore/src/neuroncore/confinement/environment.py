@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from collections.abc import Collection, Mapping
@@ -55,6 +54,8 @@ def _erase(names: Collection[bytes]) -> None:
 
     Nothing here copies a value: memory that is freed keeps its content.
     """
+    import ctypes
+
     libc = ctypes.CDLL(None)
     libc.strnlen.restype, libc.memchr.restype = ctypes.c_size_t, ctypes.c_void_p
     place, end = _bounds()

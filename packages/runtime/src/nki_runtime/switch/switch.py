@@ -113,7 +113,7 @@ class ModuleTable:
 
 
 def _any_under(name: str, tops: set[str] | tuple[str, ...]) -> bool:
-    return any(_is_under(name, top) for top in tops)
+    return name in tops or name.startswith(tuple([f"{top}." for top in tops]))
 
 
 def _is_under(name: str, top: str) -> bool:

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from neuroncore.commands.terminal import StatusLine
-from neuroncore.confinement.process import missing_confinement
 from nki_migrate.settings.request import ConfigError
 from nki_migrate.verify.process import Children, Limits, Progress
-from nki_migrate.verify.store import Store, default_folder
+
+if TYPE_CHECKING:
+    from nki_migrate.verify.store import Store
 
 _LANGUAGES = ("nki_runtime", "nki_beta1", "nki_beta2")
 
@@ -40,8 +42,13 @@ def require_languages() -> None:
 @contextmanager
 def runs_of(given: argparse.Namespace) -> Iterator[Runs]:
     """The runs that the options request; children and the line of progress end with the block."""
-    if getattr(given, "verbose", False) and (missing := missing_confinement()):
-        sys.stderr.write(f"nki-migrate: note: {missing}\n")
+    from nki_migrate.verify.store import Store, default_folder
+
+    if getattr(given, "verbose", False):
+        from neuroncore.confinement.process import missing_confinement
+
+        if missing := missing_confinement():
+            sys.stderr.write(f"nki-migrate: note: {missing}\n")
     line = StatusLine()
     store = Store(default_folder(), reads=not given.no_cache)
     with Children(Limits(given.timeout, given.memory)) as children:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import sys
@@ -216,8 +215,10 @@ class _Sides:
 
     def _place(self, item: Input, side: str) -> Path:
         """A path below the root that is the same in each run."""
+        from hashlib import sha256
+
         assert item.file is not None
-        folder = hashlib.sha256(os.fsencode(item.file.resolve().parent)).hexdigest()[:12]
+        folder = sha256(os.fsencode(item.file.resolve().parent)).hexdigest()[:12]
         return self.root / side / folder / item.file.name
 
     def add(self, item: Input, result: FileResult) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from nki_migrate.engine.results import FileResult, KernelReport
 from nki_migrate.facts.observed import FileFacts
-from nki_migrate.facts.values import Tensor, Value
 from nki_migrate.index import FileIndex, Function, walk
 from nki_migrate.index.names import shorten
 from nki_migrate.index.project import file_of
+
+if TYPE_CHECKING:
+    from nki_migrate.facts.values import Value
 
 Place = tuple[str, str]  # path of a file, name of a device function in it
 
@@ -109,6 +112,8 @@ def receives_tile(
     observed: FileFacts | None,
 ) -> bool:
     """Whether a function is handed something on chip, by one of the calls or in a run."""
+    from nki_migrate.facts.values import Tensor  # for files with kernels: 30 ms of CPU time
+
     if any(isinstance(v, Tensor) for call in calls for v in call):
         return True
     if observed is None:

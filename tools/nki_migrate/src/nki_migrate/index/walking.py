@@ -47,6 +47,12 @@ def bound_names(nodes: Iterable[ast.AST]) -> list[ast.Name]:
 def walk(node: ast.AST) -> list[ast.AST]:
     """The node and all below it, breadth first as `ast.walk`, without contexts and operators."""
     found = [node]
+    add = found.append
     for at in found:
-        found += children(at)
+        for name in _FIELDS[type(at)]:
+            value = getattr(at, name, None)
+            if type(value) is list:
+                found += [n for n in value if isinstance(n, ast.AST)]
+            elif isinstance(value, ast.AST):
+                add(value)
     return found

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nki_migrate.facts.observed import Observed, facts_of
 from nki_migrate.verify.cases import Case
 from nki_migrate.verify.job import Job, Outcome, backend_for
 from nki_migrate.verify.process import Children, Progress, no_progress
-from nki_migrate.verify.store import Store
+
+if TYPE_CHECKING:
+    from nki_migrate.verify.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ def observe(
     progress: Progress = no_progress,
 ) -> list[Observation]:
     """Run the old kernels of cases under beta1, each in a child, and record them."""
+    from concurrent.futures import ThreadPoolExecutor, as_completed
 
     def run(one: tuple[Case, Path]) -> Observation:
         case, file = one

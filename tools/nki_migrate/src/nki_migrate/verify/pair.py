@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,13 @@ from nki_migrate.verify.cases import Arg, Case, CasesError
 from nki_migrate.verify.guard import BLOCKED
 from nki_migrate.verify.job import Backend, Job, Outcome
 from nki_migrate.verify.process import Children, Progress, no_progress
-from nki_migrate.verify.store import Store, Stored
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from nki_migrate.verify.arrays import Array
     from nki_migrate.verify.compare import Difference
+    from nki_migrate.verify.store import Store, Stored
 
 DEFAULT_TARGET = "trn2"
 TARGET_CHECKS = ("subset", "capacity", "device", "traps")
@@ -103,6 +104,8 @@ def verify_pairs(
     progress: Progress = no_progress,
 ) -> list[Verdict]:
     """Run and compare, `jobs` children at a time; verdicts come in the order of the pairs."""
+    from concurrent.futures import ThreadPoolExecutor
+
     known = [store.find(*pair.key) for pair in pairs]
     new = [pair for pair, stored in zip(pairs, known, strict=True) if stored is None]
     with ThreadPoolExecutor(max(1, jobs)) as pool:
@@ -122,6 +125,8 @@ def verify_pairs(
 
 def _watch(running: Sequence[Sequence[Future[Outcome] | None]], progress: Progress) -> None:
     """Wait for all runs, and show how many have ended."""
+    from concurrent.futures import as_completed
+
     started = [future for futures in running for future in futures if future]
     for number, _ in enumerate(as_completed(started), 1):
         progress(f"verifying: {number} of {len(started)} runs")

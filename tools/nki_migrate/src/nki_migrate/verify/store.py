@@ -8,7 +8,6 @@ clock or an environment variable, is not seen: `--no-cache` runs it again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -17,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -81,7 +79,7 @@ class Store:
         text = repr((_tool(), *parts))
         for name, root in self.roots.items():
             text = text.replace(str(root), f"<{name}>")
-        return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+        return self.folder / f"{_sha256(text.encode())[:32]}.json"
 
     def _name(self, path: Path) -> str:
         """The path, relative to the root that it is below."""
@@ -107,7 +105,7 @@ def _hash(path: Path) -> str | None:
     """The hash of a file's content, or of the names of a folder's files; None: not readable."""
     try:
         content = _names(path) if path.is_dir() else path.read_bytes()
-        return hashlib.sha256(content).hexdigest()
+        return _sha256(content)
     except OSError:
         return None
 
@@ -117,15 +115,23 @@ def _names(folder: Path) -> bytes:
     return "\0".join(sorted(files)).encode(errors="surrogateescape")
 
 
+def _sha256(content: bytes) -> str:
+    from hashlib import sha256
+
+    return sha256(content).hexdigest()
+
+
 @cache
 def _tool() -> str:
     """The identity of the runner: Python, libraries, our packages' files by time and size."""
+    from importlib.metadata import version  # with email and zipfile: 30 ms of CPU time
+
     found = [sys.version, *(version(name) for name in _LIBRARIES)]
     for name in _PACKAGES:
         spec = find_spec(name)
         for folder in spec.submodule_search_locations or () if spec else ():
             found += _states(Path(folder))
-    return hashlib.sha256("\n".join(found).encode()).hexdigest()
+    return _sha256("\n".join(found).encode())
 
 
 def _states(folder: Path) -> list[str]:

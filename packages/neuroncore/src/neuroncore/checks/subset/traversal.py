@@ -10,14 +10,28 @@ _NOT_RUN = {"decorator_list", "annotation", "returns", "type_params", "args"}
 _ANNOTATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.AnnAssign, ast.ClassDef)
 
 
-def children(node: ast.AST) -> Iterator[ast.AST]:
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of each kind of node that run when the kernel does."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        not_run = _NOT_RUN if issubclass(kind, _ANNOTATED) else ()
+        found = self[kind] = tuple(name for name in kind._fields if name not in not_run)
+        return found
+
+
+_FIELDS = _Fields()
+
+
+def children(node: ast.AST) -> list[ast.AST]:
     """The parts of a node that run when the kernel does."""
-    for name, value in ast.iter_fields(node):
-        if name in _NOT_RUN and isinstance(node, _ANNOTATED):
-            continue
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, ast.AST):
-                yield item
+    found: list[ast.AST] = []
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -26,7 +40,7 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
     while todo:
         node = todo.pop()
         yield node
-        todo += reversed([*children(node)])
+        todo += reversed(children(node))
 
 
 def parents(root: ast.AST) -> dict[ast.AST, ast.AST]:
