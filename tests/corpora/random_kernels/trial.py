@@ -7,7 +7,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.corpora.random_kernels.grammar import RandomKernel, random_kernel
-from tests.corpora.styles.harness import Tried, difference, left_of, migrated, run_new, run_old
+from tests.corpora.styles.harness import (
+    Tried,
+    difference,
+    left_of,
+    migrated,
+    reasons_of,
+    run_new,
+    run_old,
+)
 
 from neuroncore.executors import Event, Executor, Failed, Finished, Job, Report
 from neuroncore.machine.garbage_collection import no_collection
@@ -77,8 +85,7 @@ def try_kernel(kernel: RandomKernel, folder: Path, *, with_facts: bool) -> Tried
     if migrated(new, Observed()).after != result.after:
         return tried("unstable")
     if left_of(result, "kernel"):
-        said = next((f"{f.rule} {f.message}" for f in result.findings if not f.applied), "")
-        return tried("todo", said)
+        return tried("todo", reasons_of(result, "kernel"))
     after = run_new(new, case, cores_of(case, result.after, new.name))
     if after.error:
         return tried("fails", after.error)

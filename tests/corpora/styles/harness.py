@@ -20,6 +20,7 @@ import numpy as np
 import nki_runtime
 from neuroncore.checks import watching
 from neuroncore.checks.subset import check_script
+from neuroncore.findings import Finding
 from nki_migrate.cli.verify import cores_of
 from nki_migrate.comments.todos import count_todos
 from nki_migrate.engine.call_graph import reachable_functions
@@ -217,17 +218,27 @@ def _nested(text: str) -> str:
     return next(n.name for n in inner if n.decorator_list)
 
 
-def left_of(result: FileResult, kernel: str) -> tuple[str, ...]:
-    """The rules of what is left to a person in a kernel and all that it reaches."""
+def open_findings(result: FileResult, kernel: str) -> tuple[set[str], list[Finding]]:
+    """A kernel with all that it reaches, and the findings there that are left to a person."""
     if all(k.name != kernel for k in result.kernels):  # `double = make_scaler(2.0)`
         kernel = _nested(result.after)
     names = {name for _, name in reachable_functions((result,), (result.path, kernel))} | {kernel}
-    open_ones = [
-        f.rule
+    return names, [
+        f
         for f in result.findings
         if f.kernel in names and not f.applied and f.severity in ("error", "warning")
     ]
-    return tuple(open_ones) or ("TODO",) * count_todos(result.after, names)
+
+
+def left_of(result: FileResult, kernel: str) -> tuple[str, ...]:
+    """The rules of what is left to a person in a kernel and all that it reaches."""
+    names, found = open_findings(result, kernel)
+    return tuple(f.rule for f in found) or ("TODO",) * count_todos(result.after, names)
+
+
+def reasons_of(result: FileResult, kernel: str) -> str:
+    """The messages of what is left in a kernel and all that it reaches, each once."""
+    return "; ".join(dict.fromkeys(f.message for f in open_findings(result, kernel)[1]))
 
 
 def try_file(
@@ -257,8 +268,7 @@ def _judge(new: Path, case: Case, before: Ran, result: FileResult) -> Tried:
     if result.error:
         return Tried(*name, "crash", result.error)
     if left := left_of(result, case.kernel):
-        said = next((f.message for f in result.findings if f.rule == left[0] and not f.applied), "")
-        return Tried(*name, "todo", said, left)
+        return Tried(*name, "todo", reasons_of(result, case.kernel), left)
     after = run_new(new, case, cores_of(case, result.after, new.name))
     if after.error:
         return Tried(*name, "fails", after.error)

@@ -14,6 +14,7 @@ from tests.corpora.styles.harness import (
     difference,
     expected,
     migrated,
+    reasons_of,
     run_old,
     try_file,
 )
@@ -67,3 +68,35 @@ def test_cases_finish_what_facts_of_the_same_runs_finish(stem: str, tmp_path: Pa
 
     assert from_facts
     assert from_facts <= _complete(file["kernels"])
+
+
+TWO = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def first(x):
+    out = nl.ndarray((64, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    while tile.shape[0] > 64:
+        tile = nl.add(tile, 1)
+    nl.store(out, value=nl.add(nl.load(x), nl.load(out)))
+    return out
+
+
+@nki.jit
+def second(p, q):
+    out = nl.ndarray((64, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+    nl.store(out, value=nl.add(nl.load(p), nl.load(q)))
+    return out
+"""
+
+
+def test_reasons_are_those_of_the_kernel(tmp_path: Path):
+    path = tmp_path / "two.py"
+    path.write_text(TWO, encoding="utf-8")
+    result = migrated(path, Observed())
+
+    assert "`p` and `q`" in reasons_of(result, "second")
+    assert "`p` and `q`" not in reasons_of(result, "first")

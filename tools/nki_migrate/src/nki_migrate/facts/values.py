@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nki_migrate.facts.differences import product_of_difference
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
 
@@ -87,8 +88,11 @@ class Sym(Value):
             return self
         if self.value == 0 and other.level == ATOM:
             return Sym(self.poly - other.poly, f"-{other.text}", SUM, names=other.names)
-        text = f"{self.at(SUM)} - {other.at(PRODUCT)}"
-        return self._joined(other, self.poly - other.poly, text, SUM)
+        text, level = f"{self.at(SUM)} - {other.at(PRODUCT)}", SUM
+        if len(dict(self.names | other.names)) == len(self.names | other.names):
+            folded = product_of_difference(self.text, other.text)
+            text, level = (folded[0], ATOM if folded[1] else PRODUCT) if folded else (text, level)
+        return self._joined(other, self.poly - other.poly, text, level)
 
     def __mul__(self, other: Sym) -> Sym:
         if self.value == 1 or other.value == 1:

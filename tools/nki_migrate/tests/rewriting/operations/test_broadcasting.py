@@ -205,3 +205,39 @@ def test_a_row_that_only_broadcasts_read_is_loaded_into_every_partition():
 
     assert "dst=row," not in after
     assert "dst=row_bcast, src=b.ap(" in after
+
+
+LEFT = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(p, q):
+    out = nl.ndarray((64, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+    i, j, k = nl.arange(64)[:, None], nl.arange(p.shape[1])[None, :], nl.arange(q.shape[1])[None, :]
+    nl.store(out, value=nl.add({left}, {right}))
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "message", "todo"),
+    [
+        ("nl.load(p)", "nl.load(q)", "`p` and `q`", "`p.shape == q.shape`"),
+        (
+            "nl.load(p[i, j])", "nl.load(q[i, k])",
+            "a tile of (64, p.shape[1]) and a tile of (64, q.shape[1])",
+            "`(64, p.shape[1]) == (64, q.shape[1])`",
+        ),
+    ],
+)  # fmt: skip
+def test_temporaries_are_named_after_what_they_hold(left, right, message, todo):
+    text = LEFT.format(left=left, right=right)
+
+    result = migrate_source(text, "kernel.py", Request())
+
+    assert f"the shapes of {message} are not known to be equal" in [
+        f.message for f in result.findings
+    ]
+    assert f"NKI1220): {todo} is not known; --unsafe-fixes assumes it" in result.after

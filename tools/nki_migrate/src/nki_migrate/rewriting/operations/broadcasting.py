@@ -136,23 +136,31 @@ def _sizes(tensor: Tensor) -> str:
 
 
 def _assume_same(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> None:
-    names = [_shown_name(ctx, t) for t in (a, b)]
+    names, shapes = zip(*(_shown(ctx, t) for t in (a, b)), strict=True)
     for axis, (x, y) in enumerate(zip(a.shape or (), b.shape or (), strict=False)):
         if sizes := differing_sizes(ctx, x.poly, y.poly):
-            text = f"`{names[0]}` and `{names[1]}` are of one shape in some calls and not in others"
+            text = f"{names[0]} and {names[1]} are of one shape in some calls and not in others"
             raise Cannot(Reason.TILE_ARITHMETIC, f"{text}: dimension {axis} was {sizes}", node)
     ctx.report(
         Reason.TILE_ARITHMETIC,
         node,
-        f"the shapes of `{names[0]}` and `{names[1]}` are not known to be equal",
-        assumption=f"{names[0]}.shape == {names[1]}.shape",
+        f"the shapes of {names[0]} and {names[1]} are not known to be equal",
+        assumption=f"{shapes[0]} == {shapes[1]}",
     )
 
 
-def _shown_name(ctx: Context, tensor: Tensor) -> str:
-    """The tile's name, unless it is a temporary that a left statement will not make."""
-    name = tensor.storage.name
-    return "value" if name in ctx.generated else name
+def _shown(ctx: Context, tensor: Tensor) -> tuple[str, str]:
+    """A tile and its shape in words; a temporary, which a left statement does not make, by what it
+    was loaded from or by its sizes.
+    """
+    name, source = tensor.storage.name, tensor.storage.loaded_from
+    if name in ctx.generated and source is not None and source.storage.shape == tensor.shape:
+        name = source.storage.name
+    if name not in ctx.generated:
+        return f"`{name}`", f"{name}.shape"
+    if tensor.shape is None:
+        return "a tile of unknown shape", "its shape"
+    return f"a tile of {_sizes(tensor)}", _sizes(tensor)
 
 
 def broadcast_to(

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from neuroncore.findings import Safety
-from nki_migrate.comments.todos import todo_above
+from nki_migrate.comments.todos import todo_above, todo_text
 from nki_migrate.facts.values import Container, Parameter, Seq, Tensor, Unknown
 from nki_migrate.index import children, shadowed_call, walk
 from nki_migrate.rewriting.context.context import Context
@@ -225,10 +225,16 @@ def _leave_todo(ctx: Context, statement: ast.stmt, problem: Cannot) -> None:
         ctx.request.todo == "comment"
         and todo_above(ctx.index.source.lines, statement.lineno) is None
     ):
-        text = f"# TODO(nki-migrate {rule}): {finding.message}"
-        if isinstance(problem, Unproved):
-            text += f"; holds if {problem.assumption} (--unsafe-fixes)"
-        ctx.changes[statement] = Change(comments=[text])
+        ctx.changes[statement] = Change(comments=[todo_text(rule, _open_text(problem))])
+
+
+def _open_text(problem: Cannot) -> str:
+    """What a TODO says: an assumed equality says all of it."""
+    if not isinstance(problem, Unproved):
+        return problem.message
+    if " == " in problem.assumption:
+        return f"`{problem.assumption}` is not known; --unsafe-fixes assumes it"
+    return f"{problem.message}; holds if {problem.assumption} (--unsafe-fixes)"
 
 
 def _inner_comments(ctx: Context, statement: ast.stmt) -> list[str]:
