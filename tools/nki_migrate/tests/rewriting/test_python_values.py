@@ -29,7 +29,7 @@ traced = functools.partial(nki.jit, mode="trace")
 
 
 @timed
-def kernel(a):
+def kernel(a, options={"scale": 0.5, "shift": 0.25, "times": 3, "name": "relu"}):
     n, m = a.shape
     out = nl.ndarray((n, m), dtype=nl.float32, buffer=nl.shared_hbm)
     tile = nl.load(a[0:8, 0:16], dtype=nl.float32)
@@ -67,6 +67,11 @@ BODIES = {
     """,
     "function_of_a_number": """
         tile = tile * (1.0 / np.sqrt(m)) + float(n)
+    """,
+    "option": """
+        if options["shift"]:
+            tile = tile + options["shift"]
+        tile = nl.multiply(tile, options["scale"]) * options["times"]
     """,
     "key": """
         options = {"pad": 2.0}

@@ -109,6 +109,22 @@ def default_of(arguments: ast.arguments, name: str) -> ast.expr | None:
     return next((d for a, d in pairs if a.arg == name), None)
 
 
+def option_of(ctx: Context, base: Value, node: ast.Subscript) -> Sym | None:
+    """An entry of a parameter whose default is a dict with a number there: a number, too."""
+    default = default_of(ctx.function.node.args, base.name) if isinstance(base, Parameter) else None
+    if not isinstance(default, ast.Dict) or not isinstance(node.slice, ast.Constant):
+        return None
+    entries = zip(default.keys, default.values, strict=True)
+    key = node.slice.value
+    found = [v for k, v in entries if isinstance(k, ast.Constant) and k.value == key]
+    number = found[-1].value if found and isinstance(found[-1], ast.Constant) else None
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return None
+    text = text_of(ctx, node)
+    is_float = isinstance(number, float)
+    return Sym(Poly.atom(text), text, is_float=is_float, names=ctx.mentioned(text))
+
+
 def reference(ctx: Context, node: ast.expr, canonical: str) -> Value:
     """The value of an imported name; one that is gone is rewritten."""
     if canonical in TILE_SIZES:

@@ -36,6 +36,7 @@ from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import (
     as_number,
     dtype_limit,
+    option_of,
     reference,
     text_of,
 )
@@ -184,7 +185,7 @@ def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     _reject_mixed_blocks(base, node)
     if isinstance(base, Container) or _is_key(node.slice):
         ctx.value_of(node.slice)
-        return _item(ctx, node) or Unknown(text_of(ctx, node))
+        return _item(ctx, node) or option_of(ctx, base, node) or Unknown(text_of(ctx, node))
     if isinstance(base, Index):
         return with_new_axes(ctx, base, node)
     if isinstance(base, Grid | Seq | ShapeOf):
