@@ -225,16 +225,19 @@ def _leave_todo(ctx: Context, statement: ast.stmt, problem: Cannot) -> None:
         ctx.request.todo == "comment"
         and todo_above(ctx.index.source.lines, statement.lineno) is None
     ):
-        ctx.changes[statement] = Change(comments=[todo_text(rule, _open_text(problem))])
+        ctx.changes[statement] = Change(
+            comments=[todo_text(rule, _open_text(problem, finding.message))]
+        )
 
 
-def _open_text(problem: Cannot) -> str:
+def _open_text(problem: Cannot, message: str) -> str:
     """What a TODO says: an assumed equality says all of it."""
     if not isinstance(problem, Unproved):
-        return problem.message
-    if " == " in problem.assumption:
-        return f"`{problem.assumption}` is not known; --unsafe-fixes assumes it"
-    return f"{problem.message}; holds if {problem.assumption} (--unsafe-fixes)"
+        return message
+    assumed = " ".join(problem.assumption.split())
+    if " == " in assumed:
+        return f"`{assumed}` is not known; --unsafe-fixes assumes it"
+    return f"{message}; holds if {assumed} (--unsafe-fixes)"
 
 
 def _inner_comments(ctx: Context, statement: ast.stmt) -> list[str]:
