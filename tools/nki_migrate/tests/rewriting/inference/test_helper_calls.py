@@ -194,3 +194,36 @@ def test_a_list_whose_item_is_replaced_holds_the_new_tile():
     """
 
     assert "TODO(nki-migrate" in migrated(body).after
+
+
+INDICES = """
+def part(m, ip, jf):
+    return nl.exp(m[ip, jf])
+
+
+@nki.jit
+def kernel(x):
+    n, k = x.shape
+    ip = nl.arange(32)[:, None]
+    jf = nl.arange({free})[None, :]
+    out = nl.ndarray((n, k), dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out[ip, jf], value=part(nl.load(x[ip, jf]), ip, jf))
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("free", "line"),
+    [
+        ("16", "nisa.activation(dst=m_exp, op=nl.exp, data=m[0:32, 0:16])"),
+        ("k", "`jf` is an index tensor of the callers: pass numbers, and slice here"),
+    ],
+    ids=["numbers", "sizes"],
+)
+def test_index_tensors_of_callers_are_not_numbers(free: str, line: str):
+    text = HEAD + INDICES.format(free=free)
+
+    result = process(Task("kernels.py", text.encode(), Request(target=VERSIONS[-1])))
+
+    assert line in result.after
+    assert not all(k.complete for k in result.kernels)

@@ -9,8 +9,19 @@ from typing import TypeVar
 
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
-from nki_migrate.facts.values import Const, Parameter, Returned, Seq, Storage, Sym, Tensor, Value
+from nki_migrate.facts.values import (
+    Const,
+    Index,
+    Parameter,
+    Returned,
+    Seq,
+    Storage,
+    Sym,
+    Tensor,
+    Value,
+)
 from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Reason, Unsupported
 from nki_migrate.rewriting.context.scope import Passed
 from nki_migrate.rewriting.context.source_text import as_number, default_of
 from nki_migrate.rewriting.views.tensors import as_tensor, own_dtype
@@ -30,12 +41,25 @@ def parameter_value(ctx: Context, name: str, position: int, calls: Calls) -> Val
     tensors = [v for v in passed if isinstance(v, Tensor)]
     if len(tensors) == len(passed):
         return _passed_tensor(ctx, value, tensors)
+    if any(isinstance(v, Index) for v in passed):
+        return _passed_index(name, passed)
     kinds = {_number_kind(v) for v in passed}
     if None not in kinds:
         if kinds == {float}:
             ctx.kinds[f"{name}@{value.version}"] = float
         return as_number(ctx, value) or value
     return value
+
+
+def _passed_index(name: str, passed: Sequence[Value]) -> Value:
+    """The index tensor that all calls pass, if it is made of numbers alone."""
+    first = passed[0]
+    if isinstance(first, Index) and all(v == first for v in passed):
+        numbers = (*first.extents, *(factor for _, factor in first.terms), first.offset)
+        if all(n.value is not None for n in numbers):
+            return first
+    text = f"`{name}` is an index tensor of the callers: pass numbers, and slice here"
+    return Unsupported(text, Reason.INDEX_TENSOR)
 
 
 def _number_kind(value: Value) -> type | None:
