@@ -14,12 +14,14 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+import pytest
 from imports import REGISTRIES, Graph, Module, import_graph, source_modules
 from members import ROOT, members
 from vulture import Vulture
 
 from neuroncore.instructions import INSTRUCTIONS
 
+pytestmark = pytest.mark.timeout(1800)  # the whole tree is read twice
 # Called by a framework or a protocol, never by name.
 IGNORED_NAMES = ["pytest_*", "visit_*", "leave_*"]
 IGNORED_DECORATORS = ["@nox.session", "@*.fixture"]
