@@ -25,7 +25,6 @@ from queue import Empty, SimpleQueue
 from secrets import token_hex
 from select import select
 from shutil import rmtree
-from socket import create_server
 from typing import Any, NamedTuple
 
 from neuroncore.commands.folders import locked, new_folder, remove_abandoned
@@ -269,26 +268,13 @@ def _run_node(folder: str, jobs: str) -> None:
             import_module("ray._private.parameter").RayParams(
                 node_ip_address=LOOPBACK, num_cpus=int(jobs), include_dashboard=False,
                 object_store_memory=STORE_BYTES, temp_dir=folder, include_log_monitor=False,
-                no_monitor=True, **dict(zip(_AGENT_PORTS, _free_ports(), strict=True)),
+                no_monitor=True,
             ),
             head=True, shutdown_at_exit=False, spawn_reaper=True,
         )  # fmt: skip
     print(node.address, flush=True)
     while not node.dead_processes():
         time.sleep(CHECK_S)
-
-
-_AGENT_PORTS = (
-    "metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port",
-    "runtime_env_agent_port",
-)  # fmt: skip
-"""Ray ends where an agent has not named its port within 15 s, too few on a busy machine."""
-
-
-def _free_ports() -> list[int]:
-    with ExitStack() as opened:
-        sockets = [opened.enter_context(create_server((LOOPBACK, 0))) for _ in _AGENT_PORTS]
-        return [each.getsockname()[1] for each in sockets]
 
 
 def _registered(get_node: Callable[..., Any], *given: Any) -> Any:
