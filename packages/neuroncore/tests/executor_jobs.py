@@ -79,6 +79,23 @@ def wait_for_interrupt(payload, report):
         for _ in range(6000):  # a Ray worker is interrupted between instructions of Python
             time.sleep(0.1)
     except KeyboardInterrupt:
+        report("what it has found")
+        return "interrupted"
+
+
+class Interrupting:
+    """Ends its process as Ctrl-C does where it is pickled."""
+
+    def __reduce__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        return complex, (1, 2)
+
+
+def report_interrupted(payload, report):
+    """Ctrl-C comes while the report is sent."""
+    try:
+        report(Interrupting())
+    except KeyboardInterrupt:
         return "interrupted"
 
 

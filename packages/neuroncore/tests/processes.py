@@ -36,9 +36,10 @@ def have_ended(numbers, seconds=120.0):
 def is_running(number):
     """Whether a process does anything; one that has ended may wait for its parent."""
     try:
-        return fields(number)[0] != "Z"
+        state, *_, threads = fields(number)[:18]
     except OSError:
         return False
+    return state != "Z" or int(threads) > 1  # the first thread may end before others
 
 
 def cpu_ticks(number):

@@ -22,7 +22,7 @@ def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(name):
     events = []
 
     def watch(event):
-        if isinstance(event, Reported):
+        if event.value == "begun":
             os.kill(os.getpid(), signal.SIGINT)
         events.append(event)
 
@@ -32,7 +32,18 @@ def test_ctrl_c_drops_what_waits_and_lets_what_runs_end(name):
         with pytest.raises(KeyboardInterrupt):
             executor.run(watch)
 
-    assert [e[:2] for e in events] == [("a", "begun"), ("a", "interrupted")]
+    values = [event.value for event in events]
+    assert values == ["begun", "what it has found", "interrupted"]
+
+
+def test_ctrl_c_while_a_report_is_sent_comes_after_it():
+    events = []
+
+    with pool(1) as executor:
+        executor.submit(Job("a", JOBS + "report_interrupted"))
+        executor.run(events.append)
+
+    assert [e[:2] for e in events] == [("a", 1 + 2j), ("a", "interrupted")]
 
 
 def test_a_termination_lets_what_runs_end_where_ctrl_c_is_ignored():
@@ -40,7 +51,7 @@ def test_a_termination_lets_what_runs_end_where_ctrl_c_is_ignored():
 
     def watch(event):
         events.append(event)
-        if isinstance(event, Reported):
+        if event.value == "begun":
             os.kill(os.getpid(), signal.SIGTERM)
 
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -37,6 +37,8 @@ class InProcess:
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits, self._queue, self.jobs = limits or Limits(), deque[Job](), 1
         self._is_in_job, self._stops = False, list[type[BaseException]]()
+        self._pending = deque[type[BaseException]]()
+        """The ones that came while an event was handled: raised once, behind it."""
 
     def submit(self, job: Job) -> None:
         self._queue.append(job)
@@ -58,8 +60,8 @@ class InProcess:
             self._is_in_job = False
             watch(Reported(job.key, value, WORKER))
             self._is_in_job = True
-            for stop in self._stops:
-                raise stop
+            if self._pending:
+                raise self._pending.popleft()
 
         try:
             with self._time_limit():
@@ -69,12 +71,14 @@ class InProcess:
             return time_expired(job, self._limits, WORKER)
         finally:
             self._is_in_job = False
+            self._pending.clear()
 
     def _stop(self, kind: type[BaseException]) -> None:
         is_second = kind in self._stops
         self._stops.append(kind)
         if self._is_in_job or is_second:
             raise kind
+        self._pending.append(kind)
 
     @contextmanager
     def _interrupts(self) -> Iterator[None]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
+from neuroncore.commands.interruption import uninterrupted
 from neuroncore.executors.execution import execute_to_send, release
 from neuroncore.executors.protocol import Job, Limits, Reported
 from neuroncore.executors.supervised import go_on_supervised
@@ -24,9 +26,12 @@ def main(number: str, preload: str) -> None:
         job, limits = _received(connection)
 
         def report(value: Any, key: str = job.key) -> None:
-            connection.send(Reported(key, value, ""))
+            with uninterrupted():  # the driver reads whole messages
+                connection.send(Reported(key, value, ""))
 
-        connection.send_bytes(execute_to_send(job, limits, report))
+        ended = execute_to_send(job, limits, report)
+        with suppress(KeyboardInterrupt), uninterrupted():
+            connection.send_bytes(ended)
 
 
 def _received(connection: Connection) -> tuple[Job, Limits]:
