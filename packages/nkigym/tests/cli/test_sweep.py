@@ -1,24 +1,30 @@
 """`nkigym sweep` and `nkigym tune --jobs`, from the command line."""
 
+import itertools
 import json
+import os
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from random import SystemRandom
 from subprocess import PIPE
 
 import pytest
 from members import ROOT
 from packages.nkigym.tests import tuning_kernels
 
+from neuroncore.executors import InProcess
 from neuroncore.executors.workers import WorkerExecutor
 from nkigym.baseline import baseline_kernel
 from nkigym.cli import main
-from nkigym.cli.sweep import table
+from nkigym.cli.sweep import figures, table, to_json
+from nkigym.search import Budget
+from nkigym.search.explorer import Explorer
 from nkigym.store import Store
-from nkigym.sweeps import read_sweep
+from nkigym.sweeps import SweepTask, read_sweep, run_sweep
 from nkigym.tuning import tune
 
 SOFTMAX = f"{tuning_kernels.__file__}:softmax"
@@ -259,30 +265,65 @@ def test_a_confined_sweep_outlives_the_workers_that_its_jobs_end(tmp_path):
     assert {int(n) for n in re.findall(r"lost worker (\d+)", out)} <= {*range(1, 9)}
 
 
-def test_ctrl_c_of_searches_in_workers_prints_the_best_so_far():
-    long = ("--budget", "600s", "--jobs", "2", "--progress")
-    run = started("tune", SOFTMAX, "--spec", "f32[256,128]", *long)
-    assert any("x roofline" in line for line in run.stderr or ())  # both have results, or one has
+def test_ctrl_c_of_a_sweep_says_what_is_stored(sweep_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(Explorer, "attempt", interrupt(after=3, by=send_ctrl_c))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert main(["sweep", str(sweep_file), "--store", f"{tmp_path}/s.db"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
 
-    run.send_signal(signal.SIGINT)
-    out, err = run.communicate()
-
-    assert run.returncode == 0, err
-    assert "interrupted; this is the best so far" in err
-    assert "stopped: interrupted" in out and "@nki.jit" in out
-
-
-def test_ctrl_c_of_a_sweep_says_what_is_stored(sweep_file, tmp_path):
-    sweep_file.write_text(sweep_file.read_text().replace("= 20", "= '500s'"))
-    run = started("sweep", str(sweep_file), "--store", f"{tmp_path}/s.db", "--progress")
-    assert any("x roofline" in line for line in run.stderr or ())
-
-    run.send_signal(signal.SIGINT)
-    out, err = run.communicate()
-
-    assert run.returncode == 130
+    out, err = capsys.readouterr()
     assert re.search(r"interrupted softmax f32\[256,128\] trn2, seed 0: [\d.]+ µs so far", out)
-    assert re.search(r"interrupted; 0 of 2 tasks are done, [\d,]+ results of this run are in", err)
+    assert re.search(r"interrupted; 0 of 2 tasks are done, \d results of this run are in", err)
+
+
+def interrupt(after, by):
+    """`Explorer.attempt` that is interrupted at every candidate behind so many."""
+    attempt, calls = Explorer.attempt, itertools.count()
+
+    def attempted(*given, **named):
+        if next(calls) >= after:
+            by()
+        return attempt(*given, **named)
+
+    return attempted
+
+
+def send_ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def raise_interrupt():
+    raise KeyboardInterrupt
+
+
+def test_searches_that_an_interruption_ended_are_shown_one_by_one(tmp_path, monkeypatch):
+    """Functions of one name in two files, and one of two budgets."""
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "k.py").write_text("def f(x): return x * 2.0")
+    places = [f"{tmp_path}/{folder}/k.py:f" for folder in "aba"]
+    tasks = [
+        SweepTask(place, ("f32[128,64]",), "trn2", "0.7", Budget(budget))
+        for place, budget in zip(places, (5, 5, 6), strict=True)
+    ]
+    monkeypatch.setattr(Explorer, "attempt", interrupt(after=0, by=raise_interrupt))
+    sweep = run_sweep(tasks, InProcess(), tmp_path / "s.db")
+
+    assert [row["source"] for row in sweep.unfinished] == [place[:-2] for place in places]
+    ended = [line for line in figures(sweep, tmp_path / "s.db") if "interrupted" in line]
+    assert [line.split()[1] for line in ended] == places
+    assert len(json.loads(json.dumps(to_json(sweep)))["unfinished"]) == 3
+
+
+def test_a_negative_seed_is_one_that_is_drawn_and_shown(capsys, monkeypatch):
+    monkeypatch.setattr(SystemRandom, "randrange", lambda *_: 41)
+
+    assert main([*TUNE, "--jobs", "2", "--seed", "-1"]) == 0
+
+    rows = capsys.readouterr().err.splitlines()
+    assert [row.split()[3] for row in rows if "softmax" in row] == ["41", "42"]
 
 
 def test_a_confined_run_keeps_the_lower_limit_of_its_shell():

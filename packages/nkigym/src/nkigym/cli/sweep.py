@@ -97,14 +97,19 @@ def table(rows: list[Row]) -> Iterator[str]:
 
 
 def _rows(rows: list[Row]) -> Iterator[tuple[str, ...]]:
+    return map(_cells, rows, _names(rows))
+
+
+def _names(rows: list[Row]) -> Iterator[str]:
+    """Function and shapes; of a function whose name others share, its file as well."""
     sources = {(row["function"], row["source"]) for row in rows}
     number = Counter(function for function, _ in sources)
-    yield from (_cells(row, number[row["function"]] > 1) for row in rows)
+    for row in rows:
+        file = f"{row['source']}:" * (number[row["function"]] > 1)
+        yield f"{file}{row['function']} {' '.join(row['specs'])}"
 
 
-def _cells(row: Row, is_shared: bool) -> tuple[str, ...]:
-    """Of a function whose name others share, its file is shown as well."""
-    name = f"{row['source']}:" * is_shared + f"{row['function']} {' '.join(row['specs'])}"
+def _cells(row: Row, name: str) -> tuple[str, ...]:
     head = (name, row["target"] or "", str(row["seed"]))
     if row["status"] != "ok":
         return (*head, row["status"].partition("\n")[0])
@@ -129,8 +134,10 @@ def figures(sweep: Sweep, store: Path) -> Iterator[str]:
     for worker, jobs in sorted(sweep.shares.items()):
         yield f"  {worker}: {jobs} jobs, {sweep.busy_s[worker]:.1f} s"
     yield from (f"  lost {what}" for what in sweep.lost)
-    for name, best_ns in sweep.unfinished.items():
-        yield f"  interrupted {name}: {best_ns / 1e3:,.2f} µs so far"
+    early = sweep.unfinished
+    for name, row in zip(_names(early), early, strict=True):
+        about = f"{name} {row['target'] or ''}".rstrip() + f", seed {row['seed']}"
+        yield f"  interrupted {about}: {row['best_ns'] / 1e3:,.2f} µs so far"
 
 
 def to_json(sweep: Sweep) -> dict[str, object]:

@@ -37,6 +37,7 @@ from nkigym.search import (
     SearchProgress,
     Settings,
     parse_budget,
+    used_seed,
 )
 from nkigym.sweeps import PRELOAD, SweepTask, run_sweep
 from nkigym.tuning import Tuned, tune
@@ -237,10 +238,11 @@ def _searches(given: argparse.Namespace, background: Background | None) -> Tuned
         kernel, specs, given.target, given.nki, given.budget, given.strategy, given.seed,
         **_constraints(given),
     )  # fmt: skip
+    first_seed = used_seed(given.seed)
     tasks = [
         SweepTask(
             given.kernel, tuple(given.spec), given.target, given.nki, given.budget, given.strategy,
-            given.seed + number, _constraints(given),
+            first_seed + number, _constraints(given),
         )
         for number in range(given.jobs or 1)
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from nkigym.search.errors import (
 from nkigym.search.explorer import Node, SearchProgress
 from nkigym.search.protocol import RejectedStepError, SearchSpace
 from nkigym.search.report import Report
-from nkigym.search.search import Outcome, Plan, search
+from nkigym.search.search import Outcome, Plan, search, used_seed
 from nkigym.search.strategies import STRATEGIES
 
 __all__ = [
@@ -31,4 +31,5 @@ __all__ = [
     "Settings",
     "parse_budget",
     "search",
+    "used_seed",
 ]

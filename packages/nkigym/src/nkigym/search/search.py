@@ -49,6 +49,11 @@ class Outcome(Generic[State, Step]):
     report: Report
 
 
+def used_seed(seed: int) -> int:
+    """The seed, or one that is drawn where it is negative."""
+    return seed if seed >= 0 else SystemRandom().randrange(2**31)
+
+
 def search(
     space: SearchSpace[State, Step],
     plan: Plan,
@@ -67,7 +72,7 @@ def search(
 
     Raises SearchError for a root that cannot run and where nothing that was found qualifies.
     """
-    seed = plan.seed if plan.seed >= 0 else SystemRandom().randrange(2**31)
+    seed = used_seed(plan.seed)
     meter = Meter(plan.budget, clock)
     known = {} if latencies is None else latencies
     explorer = Explorer(space, meter, plan.constraints, known, found, watcher)

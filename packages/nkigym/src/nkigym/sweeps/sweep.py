@@ -80,13 +80,13 @@ class Sweep:
         return [self.rows[key] for key in self.tasks if key in self.rows]
 
     @property
-    def unfinished(self) -> dict[str, float]:
-        """The best latency of each task that Ctrl-C has ended early, by its label and seed."""
-        return {
-            f"{self.tasks[key].label}, seed {self.tasks[key].seed}": tuned.report.best_ns
-            for key, tuned in self.tuned.items()
-            if key not in self.rows
-        }
+    def unfinished(self) -> list[Row]:
+        """The best latency of each task that Ctrl-C has ended early, in the order of the tasks."""
+        return [
+            {**_named(task), "best_ns": self.tuned[key].report.best_ns}
+            for key, task in self.tasks.items()
+            if key in self.tuned and key not in self.rows
+        ]
 
     @property
     def mean_speedup(self) -> float | None:
