@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from packages.neuroncore.tests.executor_jobs import JOBS
 from packages.neuroncore.tests.processes import descendants, have_ended, listening
 
 from neuroncore.commands.folders import LOCK
-from neuroncore.executors import ExecutorError, ExecutorLostError, Finished, Job, ray_cluster
+from neuroncore.executors import AddressError, ExecutorLostError, Finished, Job, ray_cluster
 from neuroncore.executors.ray_actors import _Cluster, _remove, _short_parent
 from neuroncore.executors.ray_address import answers
 
@@ -219,14 +220,18 @@ def test_a_cluster_that_cannot_start_says_why(run_folder, monkeypatch):
     assert dict(os.environ) == before
 
 
-def test_an_error_of_a_cluster_names_the_caller_s_line(monkeypatch):
+def test_a_head_without_a_node_on_this_machine_is_reported_within_seconds(monkeypatch):
+    """By the caller's line."""
     pytest.importorskip("ray")
+    services = import_module("ray._private.services")
+    monkeypatch.setattr("neuroncore.executors.ray_actors.NODE_S", 0.1)
+    monkeypatch.setattr(services, "find_node_ids", set)
 
     def init(*_, **__):
-        raise ConnectionError("no head")
+        raise ConnectionError("no node") from services.get_node_to_connect_for_driver(None)
 
     monkeypatch.setattr("ray.init", init)
-    with pytest.raises(ExecutorError, match="the cluster cannot be used") as raised:
+    with pytest.raises(AddressError, match=r"No node info(.|\n)*has to be a node") as raised:
         _Cluster(("127.0.0.1", 9), "", None).open(1)
 
     assert "threading.py" not in str(raised.value)

@@ -15,8 +15,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -56,10 +56,13 @@ STORE_BYTES = 80 << 20
 """Of a local cluster's object store, near the least that Ray accepts: values are small."""
 START_S = 240.0
 """How long a cluster may take to start, or to connect to, on a busy machine."""
+NODE_S = 15.0
+"""How long this machine may take to find its node of a cluster; Ray looks for 60 s."""
 CHECK_S = 1.0
 """How often that is tried during a run, and the processes of a local cluster are looked at."""
 REMOVAL_S = 10.0
 """How long the folder of a lost cluster is removed again while processes that end write there."""
+_NO_NODE = "this machine has to be a node of the cluster: ray start --address=HOST:PORT"
 _LATE = "the cluster has not started within {:g} s"
 THREADS = 2
 """Of a worker: a job is interrupted while it runs."""
@@ -146,21 +149,20 @@ class _Cluster:
         ray = import_module("ray")
         _read_environment()
         logging.getLogger("ray").setLevel(logging.ERROR)  # its import sets another
-        settings: AbstractContextManager[None] = nullcontext()
         job: Any = import_module("ray.job_config").JobConfig()
         job._client_job = True  # no folder of the driver is the first in which workers find modules
         named: dict[str, Any] = {
             "log_to_driver": False, "configure_logging": False, "job_config": job
         }  # fmt: skip
-        if self._local is not None:
-            settings = _local_settings()
+        if is_local := self._local is not None:
             named["_node_ip_address"] = LOOPBACK
         try:
-            with settings:
+            with _local_settings() if is_local else _short_wait():
                 ray.init(address=address_text(self._head), **named)
         except (ConnectionError, RuntimeError, TimeoutError) as wrong:
-            error = AddressError if self._local is None else ExecutorLostError
-            raise error("the cluster cannot be used", got=_first_line(wrong)) from None
+            error = ExecutorLostError if is_local else AddressError
+            hint = None if is_local else _NO_NODE
+            raise error("the cluster cannot be used", got=_first_line(wrong), hint=hint) from None
         return ray
 
     def _local_head(self, jobs: int) -> tuple[str, int]:
@@ -296,16 +298,27 @@ an environment of its own, seconds later, with a cache in HOME. Without other no
 on the loopback address; otherwise it replaces that address by one of the network."""
 
 
-@contextmanager
-def _local_settings() -> Iterator[None]:
+def _local_settings() -> AbstractContextManager[None]:
     """Set what environment variables decide when Ray is imported, which may have been before."""
-    constants: Any = import_module("ray._private.ray_constants")
-    kept = {name: getattr(constants, name) for name in LOCAL_SETTINGS}
-    vars(constants).update(LOCAL_SETTINGS)
+    return _replaced(import_module("ray._private.ray_constants"), LOCAL_SETTINGS)
+
+
+def _short_wait() -> AbstractContextManager[None]:
+    """Look for this machine's node of a cluster for NODE_S."""
+    services: Any = import_module("ray._private.services")
+    node = partial(services.get_node_to_connect_for_driver, timeout_seconds=NODE_S)
+    return _replaced(services, {"get_node_to_connect_for_driver": node})
+
+
+@contextmanager
+def _replaced(module: Any, values: Mapping[str, Any]) -> Iterator[None]:
+    """Other values of a module's names."""
+    kept = {name: getattr(module, name) for name in values}
+    vars(module).update(values)
     try:
         yield
     finally:
-        vars(constants).update(kept)
+        vars(module).update(kept)
 
 
 def _read_environment() -> None:
