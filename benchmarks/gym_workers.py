@@ -3,7 +3,8 @@
     python benchmarks/gym_workers.py [--tunings 40] [--candidates 5000] [--jobs 2]
                                      [--executors inprocess,pool,ray]
 
-Start-up of the workers is printed separately. Two ratios: by the wall's clock, for a machine that
+Start-up of the workers is printed separately, as is what a job without work costs on one worker
+that is ready (`--tunings 0`: nothing else). Two ratios: by the wall's clock, for a machine that
 does nothing else; and by the CPU time of all processes, from the first result to the last, for the
 same with every core free: N workers at a time, what a cluster and a driver compute counted.
 """
@@ -18,11 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from neuroncore.commands.interruption import report_interruption, termination_interrupts
-from neuroncore.executors import Executor, InProcess, pool, ray_cluster
+from neuroncore.executors import Executor, InProcess, Job, pool, ray_cluster
 from nkigym.search import Budget
 from nkigym.sweeps import PRELOAD, Sweep, SweepTask, run_sweep
 
 FUNCTION = str(Path(__file__).parents[1] / "examples/gym/softmax.py:softmax")
+NO_WORK, JOBS = "operator:is_", 300
 TICKS = os.sysconf("SC_CLK_TCK")
 EXECUTORS = {
     "inprocess": lambda jobs: InProcess(),
@@ -70,6 +72,21 @@ def measured(executor: Executor, tunings: int, candidates: int) -> tuple[float, 
     return taken - sweep.startup_s, cpu[-1] - cpu[0], sweep.startup_s
 
 
+def job_overhead_s(executor: Executor) -> float:
+    """Seconds of a job that does nothing, behind others."""
+
+    def run(jobs: int) -> float:
+        began = time.monotonic()
+        for number in range(jobs):
+            executor.submit(Job(f"{number}", NO_WORK))
+        executor.run(lambda event: None)
+        return time.monotonic() - began
+
+    with executor:
+        run(JOBS // 10)
+        return run(JOBS) / JOBS
+
+
 def _check(sweep: Sweep) -> None:
     """End this process where a tuning has no result, with the reasons."""
     done = len(sweep.ordered)
@@ -92,18 +109,30 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--executors", default=",".join(EXECUTORS), metavar="NAME[,NAME]")
     given = parser.parse_args()
-    one: tuple[float, float] | None = None
-    for name in given.executors.split(","):
-        executor = EXECUTORS[name](given.jobs)
+    try:
         with termination_interrupts():
-            wall, cpu, startup = measured(executor, given.tunings, given.candidates)
-        one = one or (wall, cpu)
-        times = 1 if name == "inprocess" else given.jobs
-        print(
-            f"{name:10} {wall:7.1f} s {one[0] / wall:5.2f} x, CPU {cpu:7.1f} s "
-            f"{times * one[1] / cpu:5.2f} x, start-up {startup:.1f} s",
-            flush=True,
-        )
+            _print_rows(given.executors.split(","), given.jobs, given.tunings, given.candidates)
+    except KeyboardInterrupt:
+        raise SystemExit(report_interruption("gym_workers", "these rows are complete")) from None
+
+
+def _print_rows(names: list[str], jobs: int, tunings: int, candidates: int) -> None:
+    one: tuple[float, float] | None = None
+    for name in names:
+        make = EXECUTORS[name]
+        if tunings:
+            found = measured(make(jobs), tunings, candidates)
+            one = one or found[:2]
+            print(_row(name, found, one, 1 if name == "inprocess" else jobs), flush=True)
+        print(f"{name:10} {job_overhead_s(make(1)) * 1e3:7.2f} ms a job", flush=True)
+
+
+def _row(name: str, found: tuple[float, float, float], one: tuple[float, float], jobs: int) -> str:
+    wall, cpu, startup = found
+    return (
+        f"{name:10} {wall:7.1f} s {one[0] / wall:5.2f} x, CPU {cpu:7.1f} s "
+        f"{jobs * one[1] / cpu:5.2f} x, start-up {startup:.1f} s"
+    )
 
 
 if __name__ == "__main__":
