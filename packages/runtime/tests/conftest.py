@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -60,7 +61,9 @@ def vendor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def nki_run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """`nki-run` in a child process, in `tmp_path`, with the fake languages installed."""
 
-    def run(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *args: str, stdin: str | IO[str] | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         base = {k: v for k, v in os.environ.items() if k not in VARIABLES}
         paths = [str(SITE), environment.pop("PYTHONPATH", "")]
         base["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
@@ -68,6 +71,7 @@ def nki_run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             [sys.executable, "-m", "nki_runtime", *args],
             cwd=tmp_path,
             env=base | environment,
+            **({"input": stdin} if isinstance(stdin, str) else {"stdin": stdin}),
             capture_output=True,
             text=True,
             timeout=60,

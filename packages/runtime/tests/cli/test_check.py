@@ -159,6 +159,7 @@ def test_every_end_of_a_run_has_a_document_with_its_exit_code(
     (file,) = document["files"]
     assert (done.returncode, document["exit_code"]) == (code, code), done.stderr
     assert file["status"] == ("failed" if code else "passed")
+    assert {finding["path"] for finding in file["findings"]} <= {file["path"]}
     messages = [finding["message"] for finding in file["findings"]]
     assert len(messages) == (reason is not None) and all(reason in m for m in messages), messages
 

@@ -32,6 +32,31 @@ def test_the_program_runs_in_the_language_it_imports(options, text, said, nki_ru
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, said, "")
 
 
+FROM_A_PIPE = """import sys
+import neuronxcc.nki as nki
+import beside
+print(sys.argv, sys.stdin.read(), nki.choice.backend)
+1 / 0
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files in memory are of Linux")
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0"])
+@pytest.mark.parametrize("is_file", [False, True], ids=["pipe", "file"])
+def test_a_program_from_a_pipe_runs_and_its_lines_are_shown(
+    name, is_file, nki_run, program, tmp_path
+):
+    program("print('beside')", "beside.py")
+    file = tmp_path / program(FROM_A_PIPE, "piped.txt")
+
+    with file.open() as opened:
+        done = nki_run(name, "x", stdin=opened if is_file else FROM_A_PIPE)
+
+    shown = "/dev/stdin" if name == "-" else name
+    assert (done.returncode, done.stdout) == (1, f"beside\n['{shown}', 'x']  beta1\n")
+    assert f'File "{shown}", line 5, in <module>\n    1 / 0\n' in done.stderr
+
+
 @pytest.mark.parametrize(
     ("module", "distribution"), [("nki", "nki-beta2"), ("neuronxcc.nki", "nki-beta1")]
 )
@@ -300,6 +325,7 @@ def test_a_report_in_no_folder_is_rejected_before_the_run(nki_run, program):
         ([], "no program given"),
         (["-m"], "no program given"),
         (["nowhere.py"], "can't open 'nowhere.py': no such file"),
+        (["/dev/null"], "can't open '/dev/null': not a regular file"),
         (["--backend", "beta9", "program.py"], "nki-run: no backend is called 'beta9'"),
         (["--nki", "9", "program.py"], "does not speak NKI 9"),
         (["--target", "tpu", "program.py"], "unknown target 'tpu'"),

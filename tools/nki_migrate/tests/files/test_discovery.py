@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,12 @@ def test_a_pipe_is_not_a_file(tmp_path):
     os.mkfifo(tmp_path / "k.py")
 
     assert [problem.reason for problem in found_in(tmp_path).problems] == ["not a regular file"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of open files are of Linux")
+def test_an_open_pipe_is_not_a_link_to_nothing(tmp_path):
+    for descriptor in (pipe := os.pipe()):
+        (problem,) = found_in(tmp_path, Path(f"/dev/fd/{descriptor}")).problems
+        assert problem.reason == "not a regular file; - is stdin"
+    for descriptor in pipe:
+        os.close(descriptor)

@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from neuroncore import findings
@@ -17,7 +18,7 @@ from neuroncore.commands.streams import unwritable
 from neuroncore.commands.terminal import use_color
 from neuroncore.commands.tracebacks import place_of_user
 from neuroncore.errors import KernelError
-from neuroncore.findings import Finding
+from neuroncore.findings import Finding, Region
 from neuroncore.findings.formats import FORMATS
 from neuroncore.findings.formats.text import colored
 from neuroncore.machine.backend import Choice
@@ -131,6 +132,8 @@ class Checker:
         program = self._sent.relative(self._program)
         files: dict[str, list[Finding]] = {program: []}
         for finding in found:
+            if finding.place is None and self._format != "text":  # of the program as a whole
+                finding = replace(finding, place=Region(program))
             files.setdefault(finding.region.path or program, []).append(finding)
         status = {"status": "failed" if code else "passed"}
         return findings.Report(

@@ -25,7 +25,7 @@ from nki_runtime.cli.dump import Dumper
 from nki_runtime.cli.function import compare_with, function_of, run_case
 from nki_runtime.cli.languages import choices, requests_of
 from nki_runtime.cli.options import make_parser
-from nki_runtime.cli.programs import Module, Program, Script, enter
+from nki_runtime.cli.programs import Module, Program, enter, script_of
 from nki_runtime.profile import Profiler, read_profile
 from nki_runtime.recording.instrument import instrumented
 from nki_runtime.recording.recorder import Recorder
@@ -287,14 +287,19 @@ def _program(
     if given.module is not None:
         return Module(name), args
     function = function_of(name)
-    script = function or Script(name)
+    script = function or script_of(name)
     source = script.source()
     if source is None or not source.is_file():
         what = name if function is None else function.named.where
         kind = "file" if function is None or what.endswith(".py") else "module"
-        reason = "this is a folder" if Path(what).is_dir() else f"no such {kind}"
-        parser.error(f"can't open {what!r}: {reason}")
+        parser.error(f"can't open {what!r}: {_why_unopened(Path(what), kind)}")
     return script, args
+
+
+def _why_unopened(path: Path, kind: str) -> str:
+    if path.is_dir():
+        return "this is a folder"
+    return "not a regular file" if path.exists() else f"no such {kind}"
 
 
 def _switch(given: argparse.Namespace, program: Program) -> None:

@@ -27,6 +27,7 @@ examples:
   nki-run --nki auto softmax.py               the version that its kernels are written for
   nki-run --option uninitialized=zero softmax.py --rows 128
   nki-run -m kernels.bench --rows 128         a module, as with python -m
+  nki-run - < softmax.py                      what stdin holds, also of a pipe
   nki-run softmax.py:softmax 'x=f32[256,512]' one function, on an array of this shape
   nki-run --backend nkigen-lite mlp.py:mlp 'f32[64,128]' 'w=f32[128,256]'
                                               a NumPy function, as the kernel made of it

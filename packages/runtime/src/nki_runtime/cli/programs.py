@@ -6,9 +6,12 @@ import ast
 import builtins
 import io
 import os
+import re
 import runpy
+import stat
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
@@ -35,6 +38,34 @@ class Program(Protocol):
         ...
 
 
+_DESCRIPTOR = re.compile(r"/dev/(?:stdin|fd/(\d{1,4}))")
+"""A file that is open: of `-`, of `<(...)` in a shell."""
+
+
+def script_of(name: str) -> Script:
+    """The script of a name, `-` is stdin. A pipe can be read once, and a program is read by
+    whatever shows its lines: a file in memory takes the place of the pipe, at its end.
+    """
+    name = "/dev/stdin" if name == "-" else name
+    if (found := _DESCRIPTOR.fullmatch(name)) and hasattr(os, "memfd_create"):
+        with suppress(OSError):  # it is not open
+            _read_once(int(found[1] or 0))
+    return Script(name)
+
+
+def _read_once(descriptor: int) -> None:
+    """Leave it at the end of a file in memory of what a pipe held, or of the file that it is."""
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.lseek(descriptor, 0, os.SEEK_END)
+        return
+    with open(descriptor, "rb", closefd=False) as pipe:
+        text = pipe.read()
+    with os.fdopen(os.memfd_create("program"), "wb") as copy:
+        copy.write(text)
+        copy.flush()
+        os.dup2(copy.fileno(), descriptor)
+
+
 @dataclass(frozen=True, slots=True)
 class Script:
     """A .py file, or a folder or zip file with a __main__.py."""
@@ -49,6 +80,8 @@ class Script:
     def folder(self) -> str:
         if Path(self.file).is_dir():
             return str(Path(self.file).absolute())
+        if _DESCRIPTOR.fullmatch(self.file):
+            return str(Path.cwd())
         return str(Path(self.file).resolve().parent)
 
     def run(self, args: list[str]) -> None:

@@ -133,6 +133,8 @@ def _in_git(folder: Path) -> bool:
 
 def _why_unresolved(path: Path, error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
+        if path.exists():  # a pipe that a shell has opened, a file that was removed while open
+            return "not a regular file; - is stdin"
         return "a link to nothing" if path.is_symlink() else "no such file or directory"
     if isinstance(error, RuntimeError) or "Too many levels" in str(error):
         return "a link that loops"
