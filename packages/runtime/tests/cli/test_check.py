@@ -266,3 +266,23 @@ def test_a_document_that_cannot_be_written_is_named_before_the_run(nki_run, prog
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "nki-run: --output-file none/r.json: no such folder none\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-m", "nowhere"], "can't run 'nowhere': no such module"),
+        (["{}:none"], "{} has no function none"),
+        (["{}:f", "f32["], "'f32[' is not an argument"),
+    ],
+)
+def test_a_document_has_a_mistake_in_the_words_of_the_program(nki_run, program, words, message):
+    name = program("def f(x): pass")
+
+    done = nki_run("--output-format", "json", *(word.format(name) for word in words))
+
+    document = json.loads(done.stdout)
+    (finding,) = document["files"][0]["findings"]
+    assert (done.returncode, document["exit_code"]) == (2, 2)
+    assert finding["message"].startswith(message.format(name))
+    assert f"nki-run: {finding['message']}" in done.stderr

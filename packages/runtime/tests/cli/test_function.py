@@ -57,7 +57,7 @@ def test_a_plain_function_is_called_in_the_language_in_force(nki_run, program):
         (["none:double"], "can't open 'none': no such module"),
         (["program.py:double", "f33[2]"], "'f33' is not an NKI dtype"),
         (["program.py:double", "f32(2)"], "'f32(2)' is not an argument"),
-        (["program.py:double", "x=f32[2]", "3"], "argument 3 stands behind one by name"),
+        (["program.py:double", "x=f32[2]", "3"], "argument 3 follows one by name"),
         (["program.py:double", "x=f32[2]", "x=3"], "two arguments x"),
         (
             ["program.py:double", "none.npy"],

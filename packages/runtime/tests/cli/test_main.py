@@ -326,6 +326,8 @@ def test_a_report_in_no_folder_is_rejected_before_the_run(nki_run, program):
         (["-m"], "no program given"),
         (["nowhere.py"], "can't open 'nowhere.py': no such file"),
         (["/dev/null"], "can't open '/dev/null': not a regular file"),
+        (["-m", "nowhere.at.all"], "can't run 'nowhere.at.all': no such module"),
+        (["-m", "email"], "can't run 'email': it is a package without __main__"),
         (["--backend", "beta9", "program.py"], "nki-run: no backend is called 'beta9'"),
         (["--nki", "9", "program.py"], "does not speak NKI 9"),
         (["--target", "tpu", "program.py"], "unknown target 'tpu'"),

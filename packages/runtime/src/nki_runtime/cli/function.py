@@ -23,7 +23,7 @@ from neuroncore.documents import read_array, unreadable
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.spec import as_dtype
 from nki_dtypes import DType
-from nki_runtime.cli.programs import find_source
+from nki_runtime.cli.programs import WordsError, find_source
 from nki_runtime.execution.simulate import simulate
 from nki_runtime.recording.instrument import compile_script
 
@@ -49,7 +49,7 @@ class Function:
     def run(self, args: list[str]) -> None:
         """Call it under the switch and print what each result is.
 
-        SystemExit(2) for a name that is not there and for words that are not arguments.
+        Raises WordsError for a name that is not there and for words that are not arguments.
         """
         where = self.named.where
         sys.argv = [f"{where}:{self.named.function}", *args]
@@ -59,9 +59,9 @@ class Function:
             given, named = read_arguments(args)
             _check_arguments(function, given, named)
         except LaunchError as wrong:
-            wrong.place = None  # of the command line
-            sys.stderr.write(f"nki-run: {wrong}\n")
-            raise SystemExit(2) from None
+            raise WordsError(
+                wrong.what, expected=wrong.expected, got=wrong.got, hint=wrong.hint
+            ) from None
         found = simulate(function)(*given, **named)
         results = found if isinstance(found, (tuple, list)) else (found,)
         for number, result in enumerate(results):
@@ -131,7 +131,7 @@ def read_arguments(words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
         name, equals, text = word.partition("=")
         if not equals or not name.strip().isidentifier():
             if named:
-                raise LaunchError(f"argument {word} stands behind one by name")
+                raise LaunchError(f"argument {word} follows one by name")
             given.append(_read(word, rng))
         elif name.strip() in named:
             raise LaunchError(f"two arguments {name.strip()}", got=word)

@@ -25,13 +25,16 @@ from nki_runtime.cli.dump import Dumper
 from nki_runtime.cli.function import compare_with, function_of, run_case
 from nki_runtime.cli.languages import choices, requests_of
 from nki_runtime.cli.options import make_parser
-from nki_runtime.cli.programs import Module, Program, enter, script_of
+from nki_runtime.cli.programs import Module, Program, WordsError, enter, script_of
 from nki_runtime.profile import Profiler, read_profile
 from nki_runtime.recording.instrument import instrumented
 from nki_runtime.recording.recorder import Recorder
 from nki_runtime.switch.choice import DEFAULT_BACKEND
 from nki_runtime.switch.use import resolve_choice, use
 from nki_runtime.trace.tracer import Tracer
+
+_MISTAKES = (OutputError, SourceError, WordsError)
+"""Exit code 2."""
 
 
 @command_line("nki-run")
@@ -80,8 +83,9 @@ def _execute(
         return _mistaken(mistake, render_usage(mistake), checker)
     try:
         return _watched_run(parser, given, program, args, watching)
-    except (OutputError, SourceError) as mistake:
-        return _mistaken(mistake, str(mistake), checker)
+    except _MISTAKES as mistake:
+        is_of_words = isinstance(mistake, WordsError)
+        return _mistaken(mistake, render_usage(mistake) if is_of_words else str(mistake), checker)
 
 
 def _mistaken(mistake: KernelError, text: str, checker: Checker | None) -> int:
@@ -102,7 +106,7 @@ def _watched_run(
     """Run the program and report what its watchers found; raises SystemExit if the program does."""
     try:
         status = _run(parser, given, program, args, watching)
-    except (OutputError, SourceError):
+    except _MISTAKES:
         raise
     except BaseException as stop:  # also of stdout, whose reader has left
         code = exit_code(stop)
@@ -231,7 +235,7 @@ def _run(
     except KeyboardInterrupt as stop:
         watching.failed(stop)
         return INTERRUPTED
-    except (OutputError, SourceError):
+    except _MISTAKES:
         raise
     except BdbQuit:
         sys.stderr.write("nki-run: left the debugger; the program did not end\n")

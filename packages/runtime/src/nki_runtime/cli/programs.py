@@ -18,8 +18,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
+from neuroncore.commands.tracebacks import user_frames
+from neuroncore.errors import OptionError
 from neuroncore.python_source import parse_python
 from nki_runtime.recording.instrument import compile_script
+
+
+class WordsError(OptionError):
+    """A mistake in the words that name a program and its arguments."""
 
 
 class Program(Protocol):
@@ -110,7 +116,14 @@ class Module:
 
     def run(self, args: list[str]) -> None:
         sys.argv = [self.name, *args]
-        runpy.run_module(self.name, run_name="__main__", alter_sys=True)
+        try:
+            runpy.run_module(self.name, run_name="__main__", alter_sys=True)
+        except ImportError as missing:
+            if user_frames(missing):
+                raise
+            is_package = "is a package" in str(missing)
+            what = "it is a package without __main__" if is_package else "no such module"
+            raise WordsError(f"can't run {self.name!r}: {what}") from None
 
 
 def enter(program: Program) -> None:
