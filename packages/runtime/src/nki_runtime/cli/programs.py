@@ -49,8 +49,8 @@ _DESCRIPTOR = re.compile(r"/dev/(?:stdin|fd/(\d{1,4}))")
 
 
 def script_of(name: str) -> Script:
-    """The script of a name, `-` is stdin. A pipe can be read once, and a program is read by
-    whatever shows its lines: a file in memory takes the place of the pipe, at its end.
+    """The script of a name, `-` is stdin. A pipe can be read once, a program also to show its
+    lines: a file in memory takes the place of the pipe, at its end.
     """
     name = "/dev/stdin" if name == "-" else name
     if (found := _DESCRIPTOR.fullmatch(name)) and hasattr(os, "memfd_create"):
