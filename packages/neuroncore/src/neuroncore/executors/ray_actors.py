@@ -57,7 +57,7 @@ STORE_BYTES = 80 << 20
 START_S = 240.0
 """How long a cluster may take to start, or to connect to, on a busy machine."""
 NODE_S = 15.0
-"""How long this machine may take to find its node of a cluster; Ray looks for 60 s."""
+"""How long this machine may take to find its node of a cluster; Ray gives up after 60 s."""
 CHECK_S = 1.0
 """How often that is tried during a run, and the processes of a local cluster are looked at."""
 REMOVAL_S = 10.0
