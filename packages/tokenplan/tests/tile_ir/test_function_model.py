@@ -18,6 +18,7 @@ from tokenplan.tile_ir.bytecode import BytecodeError
 from tokenplan.tile_ir.bytecode.building import I32
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, FIELD_NAMES, TOKEN, Type, pointer, tile
 from tokenplan.tile_ir.bytecode.verification import verify
+from tokenplan.tile_ir.bytecode_report import reported
 
 WIDE = ((4096, 64), (64, 1), (4, 64))
 """Shape, strides and tile of a view."""
@@ -418,6 +419,8 @@ def limited_in_an_empty_loop(body, n):
 
 @pytest.mark.parametrize("other", [narrowed, limited_in_an_empty_loop])
 def test_what_is_not_sure_to_limit_a_parameter_leaves_its_iterations(other):
+    """The checker executes numbers within each limit, sure or not, and so no 200 iterations."""
+
     def build(body, p, n):
         other(body, n)
         view = body.view(p, (4096,), (1,), (1,))
@@ -428,7 +431,7 @@ def test_what_is_not_sure_to_limit_a_parameter_leaves_its_iterations(other):
 
         body.loop(n, repeated, [body.one("make_token", TOKEN)])
 
-    text, _ = explain_bytecode(function(build, POINTER, I32))
+    text, _ = explain_bytecode(function(build, POINTER, I32), unchecked=True)
     assert "store -> load  200 iterations of" in text.partition("tokens that")[0]
 
 
@@ -984,3 +987,41 @@ def test_lost_names_what_is_lost():
         body.store(view, zero, value)
 
     assert "share byte 0 of parameter 0" in lost(function(build, POINTER))[0]
+
+
+# -- what the checker does not execute -------------------------------------------------------------
+
+
+def never_executed(most):
+    """Even rows are loaded, and odd ones stored in iterations of which there are `most`."""
+
+    def build(body, p, n):
+        view, zero, two = body.view(p, *WIDE), body.integer(0), body.integer(2)
+        few = body.one("mini", I32, {"signedness": "signed"}, lhs=n, rhs=body.integer(most))
+        value = body.constant(tile("f32", 4, 64), 0.0)
+
+        def stored(k, token):
+            twice = body.one("muli", I32, NO_FLAGS, lhs=k, rhs=two)
+            row = body.one("addi", I32, NO_FLAGS, lhs=twice, rhs=body.integer(1))
+            return [body.store(view, [row, zero], value, token)]
+
+        _, token = body.load(view, [zero, zero])
+        (token,) = body.loop(few, stored, [token])
+        body.store(view, [two, zero], value, token)
+
+    return function(build, POINTER, I32)
+
+
+@pytest.mark.parametrize(("most", "kept"), [(0, 3), (1, 1), (2, 0)])
+def test_what_no_execution_contains_keeps_its_orders(most, kept):
+    """The store of a loop without iterations stays between the others, as in the file; that of one
+    iteration is not executed twice, and follows itself."""
+    found = reported(never_executed(most))
+
+    assert not found.unchecked and f"{kept} orders to keep" in found.text
+    assert ("none executes store, whose orders are kept" in found.text) == (most < 2)
+    assert explain_bytecode(found.data)[0].count("orders to keep") == 1
+
+
+def test_what_is_not_to_be_checked_keeps_no_order_for_that():
+    assert "0 orders to keep" in reported(never_executed(0), unchecked=True).text

@@ -55,7 +55,8 @@ _FURTHER = (
     *(_Setting(number, tiles) for number in (17, 130, 520, 2050) for tiles in (3, 0)),
 )
 """Until every two accesses whose order matters are executed."""
-_CHOSEN = (_Setting(3, 3, (1, 1, 1), (2, 1, 2)), _Setting(5, guesses=(2, 0, 1)), _Setting(130, 3))
+_CHOSEN = (_Setting(3, 3, (1, 1, 1), (2, 1, 2)), _Setting(5, guesses=(2, 0, 1)),
+           _Setting(130, 3), _Setting(6, 1, (1, 1, 1), (5, 5, 1)))  # fmt: skip
 """Then with the branches that such two are in."""
 MOST_CHOSEN = 200
 """Pairs of accesses, at most, whose branches are executed so."""
@@ -69,7 +70,9 @@ class Checked:
     lost: str = ""
     reason: str = ""
     missing: str = ""
-    """Accesses that no execution contains."""
+    """The first that no execution contains."""
+    absent: tuple[tuple[str, ...], ...] = ()
+    """Each access, and each two of others, that no execution contains."""
 
     @property
     def confirms(self) -> bool:
@@ -115,7 +118,7 @@ def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -
             return Checked(covered.executed, lost)
         covered.add(run.accesses, run.repeated)
         covered.outside.update(sizes.outside(run))
-    return Checked(covered.executed, "", covered.reason, covered.missing())
+    return Checked(covered.executed, "", covered.reason, covered.missing(), (*covered.absent(),))
 
 
 def _is_pointer(parameter: Any) -> bool:
@@ -135,15 +138,17 @@ def _settings(covered: Coverage) -> Iterator[_Setting]:
 
 
 def _chosen(covered: Coverage) -> Iterator[_Setting]:
-    """Settings that execute the branches of what is missing, as long as one helps."""
-    for _ in range(MOST_CHOSEN):
-        absent = covered.absent()
-        for setting, turn in product(_CHOSEN, (1, -1)):
-            if absent and covered.absent() == absent:
-                chosen = {op: branches[::turn] for op, branches in covered.choices().items()}
-                yield replace(setting, choices=chosen)
-        if covered.absent() in ((), absent):
+    """Settings that execute the branches of each that is missing, until one helps."""
+    tried = set[tuple[str, ...]]()
+    while len(tried) < MOST_CHOSEN:
+        absent = next((found for found in covered.absent() if found not in tried), None)
+        if absent is None:
             return
+        tried.add(absent)
+        for setting, turn in product(_CHOSEN, (1, -1)):
+            if absent in covered.absent():
+                chosen = {op: found[::turn] for op, found in covered.choices(absent).items()}
+                yield replace(setting, choices=chosen)
 
 
 # -- sizes -----------------------------------------------------------------------------------------

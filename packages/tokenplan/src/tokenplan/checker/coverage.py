@@ -69,27 +69,27 @@ class Coverage:
         return self.places[one].varied & self.places[other].varied
 
     def missing(self) -> str:
-        """What no execution contains, in words."""
-        one, other = (*self.absent(), "", "")[:2]
+        """The first that no execution contains, in words."""
+        one, other = (*next(self.absent(), ()), "", "")[:2]
         if not other:
             return one
         both = one if one == other else f"{one} and {other} together"
         return f"{both} in two iterations" if self.around(one, other) else both
 
-    def absent(self) -> tuple[str, ...]:
-        """An access, or two, that no execution contains; the order of two weak loads is none."""
+    def absent(self) -> Iterator[tuple[str, ...]]:
+        """Each access, and each two of others, that no execution contains; the order of two weak
+        loads is none."""
         for name in self.places:
             if name not in self.owners and name not in self.outside:
-                return (name,)
-        for pair in self.every_two(self.owners):
+                yield (name,)
+        for pair in self.every_two({*self.owners}):
             if pair not in self.pairs and self.matters(*pair):
-                return pair
-        return ()
+                yield pair
 
-    def choices(self) -> dict[int, tuple[int, ...]]:
+    def choices(self, absent: tuple[str, ...]) -> dict[int, tuple[int, ...]]:
         """By `if`, the branches to execute in turn for what no execution contains."""
         found: dict[int, dict[int, None]] = {}
-        for name in self.absent():
+        for name in absent:
             for op, n in self.places[name].branches.items():
                 found.setdefault(op, {})[n] = None
         return {op: (*branches,) for op, branches in found.items()}

@@ -22,6 +22,8 @@ from tokenplan.tile_ir.orders import are_weak_loads, is_fence, orders_of_kernel
 from tokenplan.tile_ir.token_tracing import ACCESSES
 
 MAGIC = bytecode.MAGIC
+MOST_NAMED = 4
+"""Accesses without an execution that a report names."""
 
 
 def is_bytecode(path: Path) -> bool:
@@ -81,18 +83,15 @@ def reported(
         found = function_model(function)
         _check_distinct(found, distinct, {*map(frozenset, may_alias)})
         own = _ordered_parameters(found, distinct)
-        pairs = (*may_alias, *own)
-        orders = orders_of_kernel(found.kernel, found.grid, pairs, budget, found.may_be_empty,
-                                  found.exclusive)  # fmt: skip
-        functions.append(rewritten(found, orders.kept))
-        checked = check(functions[-1], pairs)
-        if checked.lost:
+        new = _checked(found, (*may_alias, *own), budget, check, unchecked)
+        functions.append(new.function)
+        if new.checked.lost:
             contradicted.append(function.name)
-        elif not checked.confirms:
+        elif not new.is_confirmed:
             not_executed.append(function.name)
-        lines += [*_function(found, orders, bool(checked.lost)), *(f"its tokens order {a} "
+        lines += [*_function(found, new.orders, bool(new.checked.lost)), *(f"its tokens order {a} "
                   f"and {b}, which may share bytes; --distinct {a},{b} if they do not"
-                  for a, b in own), checked.text, ""]  # fmt: skip
+                  for a, b in own), new.verdict(), ""]  # fmt: skip
         ids += [op.id for op in found.kernel.ops()]
     changed = replace(module, functions=tuple(functions))
     not_executed = [] if unchecked else not_executed
@@ -101,6 +100,49 @@ def reported(
     if target:
         lines += _compared(data, changed, target, ids)
     return Report(_text(lines), bytecode.write(changed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A function with the tokens that it needs, and the checker's verdict on it."""
+
+    orders: Orders
+    function: Function
+    checked: Checked
+    unproved: tuple[tuple[str, ...], ...]
+    """Accesses, and two accesses, that keep their orders because no execution contains them."""
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the checker executes all orders but the kept ones."""
+        return bool(self.checked.executed) and {*self.checked.absent} <= {*self.unproved}
+
+    def verdict(self) -> str:
+        """For the report."""
+        if self.checked.lost or not (self.unproved and self.is_confirmed):
+            return self.checked.text
+        names = [*dict.fromkeys(" and ".join(dict.fromkeys(found)) for found in self.unproved)]
+        names[MOST_NAMED:] = [f"{len(names) - MOST_NAMED} more"] * (len(names) > MOST_NAMED)
+        return (f"checked at {self.checked.executed} concrete sizes: every order has a token; "
+                f"none executes {', '.join(names)}, whose orders are kept")  # fmt: skip
+
+
+def _checked(
+    found: FunctionModel, may_alias: Sequence[tuple[str, str]], budget: int, check: Check,
+    unchecked: bool,
+) -> _Checked:  # fmt: skip
+    """The function with its new tokens; what no execution contains stays in order, unless it need
+    not be checked."""
+
+    def ordered(unproved: tuple[tuple[str, ...], ...]) -> _Checked:
+        orders = orders_of_kernel(found.kernel, found.grid, may_alias, budget, found.may_be_empty,
+                                  found.exclusive, unproved)  # fmt: skip
+        function = rewritten(found, orders.kept)
+        return _Checked(orders, function, check(function, may_alias), unproved)
+
+    new = ordered(())
+    is_left = not unchecked and new.checked.executed and not new.checked.lost
+    return ordered(new.checked.absent) if is_left and new.checked.absent else new
 
 
 def _text(lines: Sequence[str]) -> str:

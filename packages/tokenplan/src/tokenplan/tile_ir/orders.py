@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations, pairwise, product
+from itertools import chain, combinations, pairwise, product
 
 from tokenplan.analysis import analyse, listed
 from tokenplan.graph.token_graph import ALIAS, JOIN, Join, TokenGraph
@@ -45,15 +45,17 @@ def orders_of(described: Described, budget: int = BUDGET, target: str = "sm_90")
 def orders_of_kernel(
     kernel: Kernel, grid: int, may_alias: Iterable[tuple[str, str]] = (), budget: int = BUDGET,
     may_be_empty: Collection[str] = (), exclusive: Collection[frozenset[str]] = (),
+    unproved: Collection[tuple[str, ...]] = (),
 ) -> Orders:  # fmt: skip
     """The orders of a kernel whose outermost `grid` loops count its instances.
 
     may_alias: pairs of buffers that may share bytes. may_be_empty: loops that may have no iteration
     although their greatest number of iterations is known. exclusive: every two of these of which
-    one alone is executed in an iteration of the loops around.
+    one alone is executed in an iteration of the loops around. unproved: accesses that stay in order
+    with all that may access the same parameter, and two accesses that stay in order.
     """
     may_alias = tuple(may_alias)
-    joins = fences(kernel, grid, {*map(frozenset, may_alias)})
+    joins = fences(kernel, grid, {*map(frozenset, may_alias)}, unproved)
     graph = analyse(kernel, joins, budget, may_alias=may_alias)
     search = _Search(kernel, grid, budget)
     ops = {op.id: op for op in kernel.ops()}
@@ -84,17 +86,40 @@ def _repeated(kernel: Kernel, one: Op, other: Op, grid: int) -> list[str]:
 
 
 def fences(
-    kernel: Kernel, grid: int, may_alias: Collection[frozenset[str]] = ()
-) -> tuple[Join, ...]:
-    """The orders of acquire and release, which any bytes have, and of two loads that are not both
-    weak from buffers that may share bytes."""
+    kernel: Kernel, grid: int, may_alias: Collection[frozenset[str]] = (),
+    unproved: Collection[tuple[str, ...]] = (),
+) -> tuple[Join, ...]:  # fmt: skip
+    """The orders of acquire and release, which any bytes have, of two loads that are not both
+    weak from buffers that may share bytes, and of what is not proved."""
+    assert {*chain(*unproved)} <= {op.id for op in kernel.ops()}
     found = []
     for (at, one), (late, other) in product(enumerate(kernel.ops()), repeat=2):
         is_repeated = bool(_repeated(kernel, one, other, grid))
-        is_needed = is_fence(one, other) or _may_be_one_location(one, other, may_alias)
+        is_needed = (
+            is_fence(one, other)
+            or _may_be_one_location(one, other, may_alias)
+            or _is_unproved(one, other, may_alias, unproved)
+        )
         if is_needed and (at < late or is_repeated):
             found.append(Join(one.id, other.id))
     return tuple(found)
+
+
+def _is_unproved(
+    one: Op, other: Op, may_alias: Collection[frozenset[str]], unproved: Collection[tuple[str, ...]]
+) -> bool:
+    """Whether the two are, or one of them is and the other may access the same bytes."""
+    if are_weak_loads(one, other):
+        return False
+    is_either = (one.id,) in unproved or (other.id,) in unproved
+    are_both = (one.id, other.id) in unproved or (other.id, one.id) in unproved
+    return are_both or (is_either and _may_share_bytes(one, other, may_alias))
+
+
+def _may_share_bytes(one: Op, other: Op, may_alias: Collection[frozenset[str]]) -> bool:
+    """Whether both access one buffer, or two that may share bytes."""
+    a, b = ({access.buffer for access in op.accesses} for op in (one, other))
+    return bool(a & b) or any(frozenset(pair) in may_alias for pair in product(a, b))
 
 
 def is_fence(source: Op, sink: Op) -> bool:
