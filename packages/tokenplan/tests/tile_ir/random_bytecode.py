@@ -5,10 +5,11 @@ branches, atomic updates."""
 from __future__ import annotations
 
 import random
+from contextlib import contextmanager
 
 from packages.tokenplan.tests.tile_ir.bytecode_cases import NO_FLAGS, POINTER, WEAK, function
 
-from tokenplan.tile_ir.bytecode import Bounded, DivBy, Type
+from tokenplan.tile_ir.bytecode import Bounded, DivBy, Type, Value
 from tokenplan.tile_ir.bytecode.building import I32
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, TOKEN, pointer, tile
 
@@ -17,15 +18,22 @@ STRIDES = ((16, 1), (1, 16), (4, 1), (2, 1), (2, 8), (24, 3), (5, 1), (1, 4))
 NUMBERS = pointer("i32")
 
 
-def random_bytecode(seed: int) -> bytes:
-    """Parameters: two arrays, numbers, two loop bounds and a stride."""
+def random_bytecode(seed: int, carries_addresses: bool = False) -> bytes:
+    """Parameters: two arrays, numbers, two loop bounds and a stride.
+
+    carries_addresses: each loop passes on where the arrays are.
+    """
     rng = random.Random(seed)
+    maker = _Carrying if carries_addresses else _Maker
     scalar = tile(rng.choice(("i32", "i32", "i32", "i64")))
-    return function(lambda body, *given: _Maker(rng, body, *given).start(),
+    return function(lambda body, *given: maker(rng, body, *given).start(),
                     POINTER, POINTER, tile(NUMBERS), scalar, scalar, I32)  # fmt: skip
 
 
 class _Maker:
+    kinds: tuple[Type, ...] = ()
+    """Of the addresses that a loop passes on."""
+
     def __init__(self, rng, body, p, q, numbers, n, m, stride):
         self.rng, self.body, self.numbers, self.left = rng, body, numbers, rng.randint(3, 6)
         self.bases, self.bounds, self.stride = (p, q), (self.narrow(n), self.narrow(m)), stride
@@ -82,37 +90,55 @@ class _Maker:
                 token = self.access(variables, token)
         return token
 
+    def inits(self) -> tuple[Value, ...]:
+        return ()
+
+    @contextmanager
+    def carried(self, given):
+        """What is passed to the next iteration of a loop with these arguments."""
+        yield ()
+
+    def use(self, results):
+        """The results of a loop are addresses from here on."""
+
     def loop(self, depth, variables, token, _):
         low, high, is_unsigned = self.ends(variables, token)
         step = self.body.integer(self.rng.choice((1, 1, 2)))
-        with self.body.block((I32, TOKEN)) as region:
-            variable, inside = region.arguments
-            after = self.nest(depth + 1, (*variables, variable), inside, {"continue": ()})
-            self.body.add("continue", (), values=[after])
+        kinds, inits = (*self.kinds, TOKEN), [*self.inits(), token]
+        with self.body.block((I32, *kinds)) as region:
+            variable, *given, inside = region.arguments
+            with self.carried(given) as passed:
+                after = self.nest(depth + 1, (*variables, variable), inside, {"continue": passed})
+                self.body.add("continue", (), values=[*passed, after])
         attributes = {"unsigned": True} if is_unsigned else {}
-        return self.body.add("for", (TOKEN,), attributes, (region.block,), lower=low, upper=high,
-                             step=step, inits=[token])[0]  # fmt: skip
+        *found, token = self.body.add("for", kinds, attributes, (region.block,), lower=low,
+                                      upper=high, step=step, inits=inits)  # fmt: skip
+        self.use(found)
+        return token
 
     def counted(self, depth, variables, token, outer):
         """A `loop` of as many iterations as a number, or fewer."""
         rng, body = self.rng, self.body
         most = rng.choice((*self.bounds, body.integer(2), body.integer(3)))
-        with body.block((I32, TOKEN)) as region:
-            count, inside = region.arguments
-            if rng.random() < 0.5:
-                inside = self.access(variables, inside)
-            with body.block(()) as one:
-                body.add("yield", (), values=[])
-            with body.block(()) as other:
-                body.add("break", (), values=[inside])
-            self.add_if(self.compared(count, most), [one, other], ())
-            after = body.one("addi", I32, NO_FLAGS, lhs=count, rhs=body.integer(1))
-            ends = {"continue": (after,), "break": ()}
-            ends |= {"return": ()} if "return" in outer else {}
-            last = self.nest(depth + 1, (*variables, count), inside, ends)
-            body.add("continue", (), values=[after, last])
-        inits = [body.integer(0), token]
-        return body.add("loop", (TOKEN,), {}, (region.block,), inits=inits)[0]
+        kinds, inits = (*self.kinds, TOKEN), [body.integer(0), *self.inits(), token]
+        with body.block((I32, *kinds)) as region:
+            count, *given, inside = region.arguments
+            with self.carried(given) as passed:
+                if rng.random() < 0.5:
+                    inside = self.access(variables, inside)
+                with body.block(()) as one:
+                    body.add("yield", (), values=[])
+                with body.block(()) as other:
+                    body.add("break", (), values=[*passed, inside])
+                self.add_if(self.compared(count, most), [one, other], ())
+                after = body.one("addi", I32, NO_FLAGS, lhs=count, rhs=body.integer(1))
+                ends = {"continue": (after, *passed), "break": passed}
+                ends |= {"return": ()} if "return" in outer else {}
+                last = self.nest(depth + 1, (*variables, count), inside, ends)
+                body.add("continue", (), values=[after, *passed, last])
+        *found, token = body.add("loop", kinds, {}, (region.block,), inits=inits)
+        self.use(found)
+        return token
 
     def branches(self, depth, variables, token, ends):
         """An `if`, one branch of which may end the loop or the function around it."""
@@ -204,3 +230,35 @@ class _Maker:
         return self.body.add("atomic_rmw_tko", (tile("f32"), TOKEN), {**order, "mode": "addf"},
                              pointers=at, value=self.body.constant(tile("f32"), 1.0),
                              token=token)[1]  # fmt: skip
+
+
+class _Carrying(_Maker):
+    """An iteration exchanges, advances or replaces where the two arrays are."""
+
+    kinds = (POINTER, POINTER)
+
+    def inits(self) -> tuple[Value, ...]:
+        return self.bases
+
+    @contextmanager
+    def carried(self, given):
+        before = self.bases, self.views
+        self.use(given)
+        one, other = given
+        by = self.body.integer(self.rng.choice((1, 16, 64)))
+        moved = self.body.one("offset", POINTER, pointers=one, offsets=by)
+        yield self.rng.choice(
+            [(other, one), (one, other), (moved, other), (other, other), (other, moved)]
+        )
+        self.bases, self.views = before
+
+    def use(self, results):
+        self.bases = tuple(results)
+        self.views = [self.view(), self.view()]
+
+    def nest(self, depth, variables, token, ends):
+        """Addresses of a block are not used behind it."""
+        before = self.bases, self.views
+        token = super().nest(depth, variables, token, ends)
+        self.bases, self.views = before
+        return token

@@ -98,9 +98,9 @@ def keeps_elements_disjoint(function, stride):
     return True
 
 
-def missing_of_function(seed):
+def missing_of_function(seed, carries_addresses=False):
     """Orders that the rewritten function of a seed loses, or that the checker says it would."""
-    data, rng = random_bytecode(seed), random.Random(seed)
+    data, rng = random_bytecode(seed, carries_addresses), random.Random(seed)
     pair, others = ("p0", "p1"), [("p0", "p2"), ("p1", "p2")]
     may_alias = [pair] if rng.random() < 0.3 else []
     distinct = others if may_alias else [pair, *others]
@@ -127,11 +127,18 @@ def missing_of_function(seed):
         yield from (f"seed {seed}: {scalars} {loaded} {pair}" for pair in found)
 
 
-def test_random_functions_lose_no_order_through_the_reader():
-    assert [text for seed in range(FUNCTIONS) for text in missing_of_function(seed)] == []
+BOTH = pytest.mark.parametrize("carries_addresses", [False, True])
 
 
+@BOTH
+def test_random_functions_lose_no_order_through_the_reader(carries_addresses):
+    assert [text for seed in range(FUNCTIONS)
+            for text in missing_of_function(seed, carries_addresses)] == []  # fmt: skip
+
+
+@BOTH
 @pytest.mark.thorough
 @pytest.mark.timeout(1800)
-def test_many_random_functions_lose_no_order_through_the_reader():
-    assert [text for seed in range(ALL_FUNCTIONS) for text in missing_of_function(seed)] == []
+def test_many_random_functions_lose_no_order_through_the_reader(carries_addresses):
+    assert [text for seed in range(ALL_FUNCTIONS)
+            for text in missing_of_function(seed, carries_addresses)] == []  # fmt: skip

@@ -134,7 +134,9 @@ class Execution:
             raise ExecutionError(f"the {missing} of {op.name} depends on what is not calculated")
         if op.name == "if":
             return self._either(op)
-        inputs = [value for values in op.operands.values() for value in values]
+        inputs = {
+            value for part in _with_inner(op) for value in part.inputs if value in self.values
+        }
         found = Unknown(frozenset().union(*(_owners(v, self.values[v]) for v in inputs)))
         return [0 if _is_token(value) else found for value in op.results]
 
@@ -211,6 +213,13 @@ class Execution:
     def lost(self, may_alias: Sequence[tuple[int, int]] = ()) -> Iterator[str]:
         """Every two accesses whose order matters and that no token orders."""
         return lost_orders(self.accesses, may_alias)
+
+
+def _with_inner(op: Any) -> Iterator[Any]:
+    """The operation, and the operations of its regions, which may pass on what is known outside."""
+    yield op
+    for region in op.regions:
+        yield from region.walk()
 
 
 def _has_any(op: Any, is_one: Callable[[Any], bool]) -> bool:

@@ -21,11 +21,10 @@ from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Mode, Node, Op,
 from tokenplan.tile_ir.bytecode import Block, BytecodeError, Function, Operation, Value
 from tokenplan.tile_ir.bytecode.control_flow import LEAVES, LOOPS, is_left, may_leave
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, Type, is_view
-from tokenplan.tile_ir.bytecode.verification import is_pointer
 from tokenplan.tile_ir.integers import MOST_TRIPS, Integers
 from tokenplan.tile_ir.model import TARGET, Order
 from tokenplan.tile_ir.sizes import Dimension, Elements, Size, are_possible, parameters
-from tokenplan.tile_ir.token_tracing import ACCESSES, traced
+from tokenplan.tile_ir.token_tracing import ACCESSES, address_owners, is_address, traced
 
 _GRID = ("block_x", "block_y", "block_z")
 _OVERLAPPING = "no sizes keep its elements disjoint together with what is assumed already"
@@ -51,11 +50,9 @@ class FunctionModel:
 
 def function_model(function: Function) -> FunctionModel:
     """The kernel of a verified function; BytecodeError names what is not supported in it."""
-    reader = _Reader(Integers(parameters(function), dict.fromkeys(_GRID, (0, MOST_TRIPS - 1))))
-    for n, parameter in enumerate(function.body.arguments):
-        if is_pointer(parameter.type):
-            reader.owners[parameter] = frozenset({f"p{n}"})
-            reader.tensors[parameter] = parameter
+    integers = Integers(parameters(function), dict.fromkeys(_GRID, (0, MOST_TRIPS - 1)))
+    pointers = [value for value in function.body.arguments if is_address(value)]
+    reader = _Reader(integers, address_owners(function), {value: value for value in pointers})
     reader.constant.update(function.body.arguments)
     body = reader.nodes(function.body, _GRID)
     reader.assume_together()
@@ -93,9 +90,9 @@ class _Box:
 @dataclass
 class _Reader:
     integers: Integers
-    owners: dict[Value, frozenset[str]] = field(default_factory=dict)
+    owners: Mapping[Value, frozenset[str]]
     """By pointer or view, the parameters that it may point into; absent: not known."""
-    tensors: dict[Value, object] = field(default_factory=dict)
+    tensors: dict[Value, object]
     """By pointer or view, what decides where its elements are; absent: not known."""
     constant: set[Value] = field(default_factory=set)
     """Values that are the same in all iterations of the loops around them."""
@@ -143,9 +140,6 @@ class _Reader:
             self.branch("else", id(other), other, loops),
         ]
         self.exclusive.add(frozenset(branch.id for branch in found))
-        for at, result in enumerate(op.results):
-            self.point(result, [end.operands["values"][at] for region in op.regions
-                                for end in region.operations if end.name == "yield"])  # fmt: skip
         return found
 
     def rest(self, op: Operation, behind: tuple[Operation, ...], loops: tuple[str, ...]) -> Loop:
@@ -211,19 +205,11 @@ class _Reader:
     # -- pointers and views -----------------------------------------------------------------------
 
     def forward(self, op: Operation) -> None:
-        """A pointer or view into the parameters of all its operands, if they are all known."""
-        sources = [value for value in op.inputs if _is_address(value)]
-        if len(op.results) == 1 and self.point(op.results[0], sources):
+        """A pointer or view into parameters that are known."""
+        if len(op.results) == 1 and op.results[0] in self.owners:
             tensor = self.tensor(op, op.results[0])
             if tensor is not None:
                 self.tensors[op.results[0]] = tensor
-
-    def point(self, result: Value, sources: Sequence[Value]) -> bool:
-        """Whether it is an address into the parameters of all sources, and these are known."""
-        is_known = bool(sources) and _is_address(result) and self.owners.keys() >= {*sources}
-        if is_known:
-            self.owners[result] = frozenset().union(*(self.owners[source] for source in sources))
-        return is_known
 
     def tensor(self, op: Operation, result: Value) -> object | None:
         """The data that decide where the elements are; None where iterations differ in them."""
@@ -333,12 +319,6 @@ class _Reader:
         strides = tuple(f[0][1] if f else 1 for f in Layout.of(shape).dims)
         offset = sum((a * s for a, s in zip(found.first, strides, strict=True)), Affine())
         return replace(access, offset=offset, shape=found.extents, strides=strides)
-
-
-def _is_address(value: Value) -> bool:
-    """Whether it is pointers or a view."""
-    kind = value.type
-    return is_pointer(kind) or is_view(kind) or kind.kind == "tensor_view"
 
 
 def _check_region(op: Operation) -> None:
