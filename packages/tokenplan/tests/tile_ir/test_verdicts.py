@@ -10,7 +10,7 @@ from packages.tokenplan.tests.tile_ir.random_kernels import random_kernel
 from packages.tokenplan.tests.tile_ir.test_layouts import LAYOUT_KERNELS
 
 from tokenplan.report import explained, plan_file
-from tokenplan.tile_ir import TileKernel, bytecode, emit, orders_of
+from tokenplan.tile_ir import TileKernel, bytecode, compiler, emit, orders_of
 from tokenplan.tile_ir.verdicts import has_slow_load, verdicts
 
 QUICK, ALL, SHARE = 30, 500, 0.98
@@ -31,23 +31,24 @@ def test_the_compiler_reports_what_is_predicted_of_a_large_grid(tileiras):
     assert len(differing) <= ALL * (1 - SHARE), differing
 
 
-def compile_random(tileiras, seeds):
-    for seed in seeds:
-        found = orders_of(random_kernel(seed).described())
-        module = emit(found.described, found.kernel, found.kept)
-        data = bytecode.write(module)
-        assert bytecode.read(data) == module, seed
-        assert tileiras.compile_bytecode(data, "sm_90").cubin, seed
+def compile_random(seed):
+    found = orders_of(random_kernel(seed).described())
+    module = emit(found.described, found.kernel, found.kept)
+    data = bytecode.write(module)
+    assert bytecode.read(data) == module, seed
+    assert compiler.compile_bytecode(data, "sm_90").cubin, seed
 
 
 def test_the_compiler_accepts_random_kernels(tileiras):
-    compile_random(tileiras, range(COMPILED))
+    for seed in range(COMPILED):
+        compile_random(seed)
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(3600)
 def test_the_compiler_accepts_many_random_kernels(tileiras):
-    compile_random(tileiras, range(ALL_COMPILED))
+    for seed in range(ALL_COMPILED):
+        compile_random(seed)
 
 
 def test_w4_names_the_access_and_the_reason_in_report_and_plan():
