@@ -122,7 +122,7 @@ def test_mistakes_in_the_options_are_said(text, capsys, arguments, words):
         ("double", ["x=f32[512,64]"], "doubled.py has no function double"),
         ("__name__", ["x=f32[512,64]"], "__name__ is not a function"),
         ("doubled", ["y=f32[512,64]"], "--spec does not fit the kernel: "),
-        ("doubled", [], "--spec does not fit the kernel: "),
+        ("doubled", [], "expected: x; such as --spec x=f32[128,512] for a tensor"),
         ("doubled", ["x=f33[512,64]"], "--spec 'f33[512,64]'"),
         ("doubled", ["x=f32[512"], "is neither a tensor nor a Python value"),
     ],

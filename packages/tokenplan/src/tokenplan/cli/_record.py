@@ -65,7 +65,11 @@ def _check_names(kernel: Any, arguments: list[Any], named: dict[str, Any]) -> No
     try:
         signature.bind(*arguments, **named)
     except TypeError as wrong:
-        raise LaunchError(f"--spec does not fit the kernel: {wrong}") from None
+        names = ", ".join(signature.parameters) or "no argument"
+        raise LaunchError(
+            f"--spec does not fit the kernel: {wrong}",
+            expected=f"{names}; such as --spec x=f32[128,512] for a tensor, --spec scale=0.125",
+        ) from None
 
 
 def _argument(text: str) -> Any:
