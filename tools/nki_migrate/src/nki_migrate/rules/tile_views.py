@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from nki_migrate.facts.dtypes import DType, item_size
 from nki_migrate.facts.values import Dim, Seq, Storage, Sym, Tensor, Value
-from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
@@ -36,8 +36,13 @@ def _shape(ctx: Context, node: ast.Call) -> tuple[Sym, ...] | None:
     arguments = _shape_arguments(node)
     value = ctx.value_of(arguments[0]) if len(arguments) == 1 else None
     items = value.items if isinstance(value, Seq) else tuple(ctx.value_of(a) for a in arguments)
-    numbers = tuple(as_number(ctx, v) for v in items)
-    return None if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
+    return _numbers(ctx, items)
+
+
+def _numbers(ctx: Context, items: tuple[Value, ...]) -> tuple[Sym, ...] | None:
+    """All of them, if they are numbers."""
+    numbers = tuple(n for v in items if (n := as_number(ctx, v)) is not None)
+    return numbers if len(numbers) == len(items) else None
 
 
 def _rewrite_broadcast_to(ctx: Context, site: CallSite) -> Tensor:
@@ -49,16 +54,19 @@ def _rewrite_broadcast_to(ctx: Context, site: CallSite) -> Tensor:
             "NKI1235", "a broadcast of something that is not known to be a tile", site.node
         )
     value = ctx.value_of(shape_node)
-    items = value.items if isinstance(value, Seq) else ()
-    sizes = tuple(n for v in items if (n := as_number(ctx, v)) is not None)
+    shape = _numbers(ctx, value.items if isinstance(value, Seq) else ())
     ctx.report("NKI1235", site.node, "a broadcast is a copy of a view")
-    wide = broadcast_to(ctx, site.node, tile, sizes if len(sizes) == len(items) else None)
-    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, tile)
+    own = own_dtype(ctx, tile)
+    dtype = as_dtype(ctx, site.get("dtype")) or own
+    target = site.target if dtype.key == own.key else NOWHERE
+    wide = broadcast_to(ctx, site.node, tile, shape, target)
+    if target.view is None and wide.storage.name == target.name and wide.dims is None:
+        return wide
     return copy_into(ctx, wide, Result(site.node, site.target, dtype, hint="broadcast"))
 
 
 def _broadcast(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value:
-    return broadcast_to(ctx, node, _tensor(ctx, base, node), _shape(ctx, node))
+    return broadcast_to(ctx, node, _tensor(ctx, base, node), _shape(ctx, node), target)
 
 
 def _astype(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value:

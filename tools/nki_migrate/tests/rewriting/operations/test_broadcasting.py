@@ -207,6 +207,32 @@ def test_a_row_that_only_broadcasts_read_is_loaded_into_every_partition():
     assert "dst=row_bcast, src=b.ap(" in after
 
 
+NAMED = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray((128, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+    row = nl.load(x[0:1, 0:8])
+    wide = {}
+    nl.store(out, value=wide)
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    "call", ["row.broadcast_to((128, 8))", "nl.broadcast_to(row, shape=(128, 8))"]
+)
+def test_a_repeated_row_is_stored_under_the_name_of_the_statement(call):
+    result = migrate_source(NAMED.format(call), "kernel.py", Request())
+
+    assert "nisa.dma_copy(dst=wide, src=x.ap(" in result.after
+    assert "wide =" not in result.after.replace("wide = nl.ndarray(", "")
+    assert "tensor_copy" not in result.after
+
+
 LEFT = """\
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl

@@ -8,12 +8,15 @@ from dataclasses import replace
 from itertools import starmap
 
 from neuroncore.targets import QUADRANT
+from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Dim, Sym, Tensor
+from nki_migrate.rewriting.context.call_site import NOWHERE, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.line_breaks import call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.destinations.allocation import temporary
+from nki_migrate.rewriting.destinations.destination import Result, destination
 from nki_migrate.rewriting.destinations.regions import valid_limits
 from nki_migrate.rewriting.inference.observations import differing_sizes, guard, seen_one, seen_same
 from nki_migrate.rewriting.views.tensors import home, own_dtype, storage_dims
@@ -164,9 +167,16 @@ def _shown(ctx: Context, tensor: Tensor) -> tuple[str, str]:
 
 
 def broadcast_to(
-    ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...] | None
+    ctx: Context,
+    node: ast.AST,
+    tile: Tensor,
+    shape: tuple[Sym, ...] | None,
+    target: Target = NOWHERE,
 ) -> Tensor:
-    """A tile repeated along its axes of size one, where a view or a DMA can do it."""
+    """A tile repeated along its axes of size one, where a view or a DMA can do it.
+
+    What needs a new tile for all of that gets it under the name of `target`.
+    """
     if shape is None or tile.shape is None or len(shape) != len(tile.shape):
         raise Cannot(Reason.FREE_BROADCAST, "a broadcast between shapes that are not known", node)
     pairs = list(zip(tile.shape, shape, strict=True))
@@ -174,7 +184,8 @@ def broadcast_to(
     if all(same):
         return tile
     if not same[0] and _is_row(ctx, tile.shape[0]):
-        tile = broadcast_partitions(ctx, node, tile, (shape[0], *tile.shape[1:]))
+        own = target if all(same[1:]) else NOWHERE
+        tile = broadcast_partitions(ctx, node, tile, (shape[0], *tile.shape[1:]), own)
     return _free_broadcast(ctx, node, tile, shape)
 
 
@@ -218,7 +229,7 @@ def _repeated(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...])
 
 
 def broadcast_partitions(
-    ctx: Context, node: ast.AST, row: Tensor, shape: tuple[Sym, ...]
+    ctx: Context, node: ast.AST, row: Tensor, shape: tuple[Sym, ...], target: Target = NOWHERE
 ) -> Tensor:
     """A (1, F) row in all partitions.
 
@@ -226,7 +237,7 @@ def broadcast_partitions(
     """
     origin = _reread(ctx, row)
     if origin is None or row.dtype is None:
-        return repeat_row(ctx, node, row, shape[0])
+        return repeat_row(ctx, node, row, shape[0], target)
     ctx.report(
         Reason.PARTITION_BROADCAST, node, f"`{row.storage.name}` is loaded into every partition"
     )
@@ -234,7 +245,7 @@ def broadcast_partitions(
     ctx.use(row, "broadcast")
     dims = storage_dims(origin) or ()
     wide_shape = (shape[0], *row.shape[1:]) if row.shape else shape
-    wide = temporary(ctx, f"{row.storage.name}_bcast", wide_shape, row.dtype, "sbuf", node)
+    wide = _wide(ctx, node, f"{row.storage.name}_bcast", wide_shape, row.dtype, target)
     unrowed = tuple(replace(d, terms=tuple(t for t in d.terms if t[0] != 0)) for d in dims)
     if origin.storage.mentions is None:
         base = home(ctx, origin.storage)
@@ -244,6 +255,20 @@ def broadcast_partitions(
     text = base + pattern(ctx, origin.storage, unrowed, origin.storage.shape, wide_shape)
     ctx.emit_call("dma_copy", [("dst", spell(ctx, wide)), ("src", text)])
     return wide
+
+
+def _wide(
+    ctx: Context,
+    node: ast.AST,
+    hint: str,
+    shape: tuple[Sym, ...],
+    dtype: DType,
+    target: Target,
+) -> Tensor:
+    """The new tile, under the name that the statement binds if that is all it does."""
+    if target.name is None or target.view is not None:
+        return temporary(ctx, hint, shape, dtype, "sbuf", node)
+    return destination(ctx, Result(node, target, dtype, hint=hint), shape)
 
 
 def _reread(ctx: Context, row: Tensor) -> Tensor | None:
@@ -259,7 +284,9 @@ def _reread(ctx: Context, row: Tensor) -> Tensor | None:
 _ONE = Sym.number(1)
 
 
-def repeat_row(ctx: Context, node: ast.AST, row: Tensor, count: Sym) -> Tensor:
+def repeat_row(
+    ctx: Context, node: ast.AST, row: Tensor, count: Sym, target: Target = NOWHERE
+) -> Tensor:
     """The row in `count` partitions of a new tile."""
     name = row.storage.name
     if row.buffer not in {"sbuf", "psum"} or row.shape is None or storage_dims(row) is None:
@@ -269,7 +296,7 @@ def repeat_row(ctx: Context, node: ast.AST, row: Tensor, count: Sym) -> Tensor:
     row = _in_first_partition(ctx, node, row, limits)
     shape = (count, *row.shape[1:])  # type: ignore[index]
     hint = f"{name}_bcast" if name.isidentifier() else "bcast"
-    wide = temporary(ctx, hint, shape, own_dtype(ctx, row), "sbuf", node)
+    wide = _wide(ctx, node, hint, shape, own_dtype(ctx, row), target)
     ctx.use(row, "op")
     if count.value is not None and count.value <= QUADRANT:
         _shuffle(ctx, wide, row, limits, 0)
