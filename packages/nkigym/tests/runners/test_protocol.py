@@ -14,6 +14,7 @@ from nkigym.runners.protocol import wrong_output
         (lambda want: [[1.0], [1.0, 2.0]], "output 0 is not an array"),
         (lambda want: None, "output 0 is object[], expected float32[128, 64]"),
         (lambda want: want.astype(object), "output 0 is object[128, 64]"),
+        (lambda want: np.ma.masked_less(want, 0), "output 0 is a masked array"),
         (lambda want: want[:-1], "output 0 is float32[127, 64], expected float32[128, 64]"),
         (lambda want: np.where(want == want[5, 6], np.nan, want), "first at [5, 6]"),
     ],

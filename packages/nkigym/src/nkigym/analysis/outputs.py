@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,15 @@ def written_parameters(program: Program) -> list[str]:
     outputs = (call.operands.get(n) for call in calls(program.body) for n in call.record.outputs)
     written = {value.buffer for value in outputs if isinstance(value, Access)}
     return [buffer.name for buffer in program.parameters if buffer.name in written]
+
+
+def not_numbers(output: Any) -> str | None:
+    """What an output of NumPy is, unless it is an array of numbers."""
+    if isinstance(output, np.ma.MaskedArray):
+        return "a masked array"
+    dtype = np.asarray(output).dtype
+    is_real = dtype.kind in "biuf" or (dtype.kind == "V" and dtype.type is not np.void)
+    return None if is_real else f"an array of {dtype.name}"
 
 
 def check_results(program: Program) -> None:

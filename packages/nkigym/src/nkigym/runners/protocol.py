@@ -11,6 +11,7 @@ import numpy as np
 
 from neuroncore.program import Program, execute_program
 from nki_dtypes import resolve
+from nkigym.analysis.outputs import not_numbers
 from nkigym.analysis.rounding import far, relative_rounding
 
 SEED = 7
@@ -95,6 +96,8 @@ def wrong_output(case: Case, outputs: Sequence[Any]) -> str | None:
             array = viewed(np.asarray(got), want.dtype)
         except (ValueError, TypeError) as wrong:  # lists of several lengths
             return f"output {number} is not an array: {wrong}"
+        if isinstance(got, np.ma.MaskedArray):
+            return f"output {number} is {not_numbers(got)}, expected an array"
         if array.dtype != want.dtype or array.shape != want.shape:
             return (
                 f"output {number} is {array.dtype.name}{list(array.shape)}, "
