@@ -8,7 +8,6 @@ from nkigym.baseline import baseline_kernel
 from nkigym.runners import case_of
 from nkigym.runners.protocol import wrong_output
 from nkigym.tuning import VerificationError, verify_winner
-from nkigym.tuning.task import problem
 
 FLOATS = ("f8e4m3", "f8e5m2", "bf16", "f16", "f32")
 WRONG = {
@@ -41,12 +40,6 @@ def test_other_values_are_wrong_in_every_dtype(change, dtype):
 def test_a_kernel_of_another_function_is_rejected(dtype, factor):
     root = kernel(dtype, factor)
 
-    assert verify_winner(root, root, [], lambda: iter(()), lambda x: x * factor)
-
-    def changed(given):
-        [a] = given
-        return [a + a + (a == a.max())]
-
     with pytest.raises(VerificationError, match="output 0 is not that of the function"):
         verify_winner(root, root, [], lambda: iter(()), lambda x: x)
 
@@ -63,62 +56,6 @@ def test_one_rounding_is_near_and_three_halves_of_a_unit_are_far(dtype):
     assert not far(rounded, exact, 0.0, 1 / 2).any()
     large = np.abs(exact) > 0.1
     assert far(neighbour, exact, 0.0, 1)[large].mean() > 0.9
-
-
-def test_a_function_that_loses_its_digits_at_integers_is_compared_at_fractions():
-    def wave(x):
-        return np.sin(2 * np.pi * x)
-
-    root = baseline_kernel(wave, "f32[128,64]")
-
-    assert function_check(root, wave).passed
-    with pytest.raises(VerificationError, match="output 0 is not that of the function"):
-        function_check(root, lambda x: 1.1 * wave(x))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "right"),
-    [
-        (lambda x: x * 1.0, np.floor),
-        (lambda x: x * 0.0, lambda x: x % 1),
-        (lambda x: np.where(x >= 1, x, -x), lambda x: np.where(x > 0.5, x, -x)),
-        (np.sqrt, lambda x: np.sqrt(np.abs(x))),
-        (np.log, lambda x: np.where(x > 0, np.log(np.abs(x)), 7)),
-    ],
-    ids=["floor", "remainder", "comparison", "root", "logarithm"],
-)
-def test_functions_that_are_equal_at_positive_integers_are_others(wrong, right):
-    root = baseline_kernel(wrong, "f32[128,64]")
-
-    with np.errstate(all="ignore"):
-        assert function_check(root, wrong).passed
-        with pytest.raises(VerificationError, match="output 0 is not that of the function"):
-            function_check(root, right)
-
-
-@pytest.mark.parametrize("dtype", ["bf16", "f32"])
-def test_rounding_beside_a_jump_is_right(dtype):
-    def quotient(x, y):
-        return np.floor(x / y)
-
-    root = problem(quotient, [f"{dtype}[128,64]"] * 2, None, None).root
-
-    with np.errstate(all="ignore"):
-        assert function_check(root, quotient).passed
-
-
-def test_a_function_without_digits_in_float32_is_not_checked():
-    def fast_wave(x):
-        return np.sin(np.pi * 2**22 * (x * 0.1))
-
-    root = baseline_kernel(lambda x: np.sin(x * 2.0**22), "f32[128,64]")
-
-    assert function_check(root, fast_wave).passed is None
-
-
-def function_check(root, function):
-    checks = verify_winner(root, root, [], lambda: iter(()), lambda given: [function(*given)])
-    return next(check for check in checks if check.name == "function")
 
 
 def test_buffers_that_round_on_the_way_are_counted():

@@ -21,7 +21,8 @@ from nkigym.spaces.composite_steps import (
 )
 from nkigym.spaces.kernel_space import LoopSpace, structural_digest
 from nkigym.transforms import TransformError, TransformStep, replay
-from nkigym.tuning.execution import difference, integers, run_program
+from nkigym.tuning.execution import difference, run_program
+from nkigym.tuning.input_ranges import integers
 
 CASES = {"product": (product, PRODUCT), "softmax": (softmax, SOFTMAX), "two": (two, TWO)}
 

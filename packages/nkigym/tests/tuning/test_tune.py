@@ -16,7 +16,8 @@ from nkigym.search import BudgetError, ConstraintError, SearchError
 from nkigym.store import Store, StoreCorruptError, StoreFullError
 from nkigym.tiles import parse_tiles, print_tiles
 from nkigym.tuning import VerificationError, replayed, verify_winner
-from nkigym.tuning.execution import difference, integers, run_program, run_source
+from nkigym.tuning.execution import difference, run_program, run_source
+from nkigym.tuning.input_ranges import integers
 from nkigym.tuning.task import problem
 
 CASES = {"product": (product, PRODUCT), "softmax": (softmax, SOFTMAX), "two": (two, TWO)}

@@ -14,25 +14,7 @@ import numpy as np
 from neuroncore.commands.folders import new_folder, remove_abandoned
 from neuroncore.options import Options
 from neuroncore.program import Program, execute_program
-
-LARGEST = 4
-"""Inputs are integers from -LARGEST to LARGEST: products and sums of many are exact in float32."""
-PARTS = 8
-"""Inputs are multiples of 1 / PARTS, where they are not integers."""
-
-
-def integers(
-    program: Program, seed: int, least: int = -LARGEST, parts: int = 1
-) -> list[np.ndarray]:
-    """An array for each parameter, of integers that its format represents exactly; with `parts`,
-    arrays of floats are of multiples of 1 / parts.
-    """
-    random = np.random.default_rng(seed)
-    steps = [1 if buffer.dtype.storage.kind in "iub" else parts for buffer in program.parameters]
-    return [
-        (random.integers(least * n, LARGEST * n + 1, buffer.shape) / n).astype(buffer.dtype.storage)
-        for buffer, n in zip(program.parameters, steps, strict=True)
-    ]
+from nkigym.tuning.input_ranges import integers
 
 
 def in_domain(program: Program, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -27,9 +27,10 @@ from nkigym.store import problem_of
 from nkigym.store.problem_keys import problem_of_tiles
 from nkigym.tile_rewrites import KNOWN, rewrite_graph
 from nkigym.tiles import TileProgram, parse_tiles
+from nkigym.tuning.function_check import Small
+from nkigym.tuning.function_execution import Reference
 from nkigym.tuning.verification import (
     Check,
-    Reference,
     replayed,
     replayed_tiles,
     verify_tile_winner,
@@ -122,7 +123,7 @@ def _of_loops(made: Problem, engines: frozenset[str] | None) -> TuningTask:
         lambda: problem_of(made.root),
         lambda schedule: replayed(made.root, schedule),
         lambda state, schedule: verify_winner(
-            made.root, state, schedule, made.smaller, made.reference
+            made.root, state, schedule, made.smaller, made.reference, made.small
         ),
         made.baseline_ns,
         made.start,
@@ -175,6 +176,18 @@ class Problem:
         except KernelError:
             return None
         return latency_ns(made.program)
+
+    def small(self) -> Small | None:
+        """The function's kernel at the fewest tiles, and the function's results."""
+        if self.function is None:
+            return None
+        for specs in islice(_fewer(self.specs), MOST):
+            try:
+                made = KERNELS[self.start](self.function, self.root.target, self.root.nki, specs)
+            except KernelError:
+                continue  # sizes that do not go together
+            return Small(made.program, partial(_function_results, self.function, made.graph))
+        return None
 
     def smaller(self) -> Iterator[tuple[str, Program]]:
         """The same at fewer tiles, the fewest first."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from neuroncore.errors import KernelError
 from neuroncore.program import (
@@ -19,9 +17,7 @@ from neuroncore.program import (
     parse_program,
     print_program,
 )
-from nki_dtypes import finfo, float32
 from nkigym.analysis.outputs import written_parameters
-from nkigym.analysis.rounding import far, relative_rounding
 from nkigym.checker import check_kernels, check_same, check_step
 from nkigym.search import RejectedStepError, ScheduleError
 from nkigym.spaces import TileSpace
@@ -30,16 +26,13 @@ from nkigym.tiles import TileProgram, parse_tiles, print_tiles
 from nkigym.tiles.lowering import lower
 from nkigym.transforms import TransformError, TransformStep, apply, certify
 from nkigym.tuning.execution import (
-    LARGEST,
-    PARTS,
     difference,
     hides_unwritten,
     in_domain,
-    integers,
-    is_nan,
-    run_program,
     run_source,
 )
+from nkigym.tuning.function_check import Small, compare_with_function
+from nkigym.tuning.function_execution import Reference
 
 
 class VerificationError(KernelError):
@@ -47,10 +40,6 @@ class VerificationError(KernelError):
 
 
 SEED = 7
-MARGIN = 4
-"""A kernel rounds up to so many times as often as NumPy does in float32."""
-UNITS, SHIFTS = 8, 4
-"""How far and how often inputs are shifted to see whether the function jumps there."""
 NUMBERED = 1 << 27
 """Elements that the calls of a kernel write, all iterations counted, up to which it is numbered at
 its real size where there is not a smaller one: at most some ten seconds.
@@ -72,13 +61,11 @@ class Check:
 
 Smaller = Callable[[], Iterator[tuple[str, Program]]]
 """The kernel to begin with at smaller sizes, with what these are, the smallest first."""
-Reference = Callable[[Sequence[np.ndarray]], Sequence[Any]]
-"""The results of a function's kernel for arrays, by NumPy."""
 
 
 def verify_winner(
     root: Program, winner: Program, schedule: Sequence[Any], smaller: Smaller,
-    reference: Reference | None = None,
+    reference: Reference | None = None, small: Callable[[], Small | None] = lambda: None,
 ) -> tuple[Check, ...]:  # fmt: skip
     """Every check of a winner and of the schedule, as JSON, that is said to lead to it; of the
     root too, where the results of the NumPy function that it was made from are given.
@@ -92,122 +79,10 @@ def verify_winner(
         _replays(root, winner, schedule),
         legal,
         _is_certified(root, schedule),
-        *([] if reference is None else [_computes(root, reference)]),
+        *([] if reference is None else [_computes(root, reference, small)]),
         *_small(root, winner, schedule, smaller),
         _executes("real size", root, winner),
     ))  # fmt: skip
-
-
-def _computes(root: Program, reference: Reference) -> Check:
-    """The kernel to begin with against its function, which NumPy executes in float64: on integers,
-    and on fractions, where a floor is not the identity. Where an output is far from float64 in
-    float32 as well, as the sine of 2 π n is, the other inputs decide.
-    """
-    relative, equal, differs = relative_rounding(root), 0, set[int]()
-    for parts in (1, PARTS):
-        if equal and _unit(root) > finfo(float32).eps:
-            break  # rounding on the way may cross a comparison
-        try:
-            num_outputs, differs, wrong = _compared(root, reference, parts, relative)
-        except Exception as wrong:  # it takes arrays of the generator, or none of float64
-            return Check("function", None, f"NumPy cannot execute it: {wrong}")
-        if num_outputs != len(root.results):
-            what = f"{len(root.results)} outputs, {num_outputs} of the function"
-            return Check("function", False, what)
-        if wrong:
-            return Check("function", False, f"output {min(wrong)} is not that of the function")
-        equal += not differs
-    if not equal:
-        said = f"output {min(differs)} of NumPy in float32 is not that in float64 either"
-        return Check("function", None, said)
-    said = f"{len(root.results)} outputs of NumPy in float64, to {relative:.0e} and one rounding"
-    return Check("function", True, said)
-
-
-class _Compared(NamedTuple):
-    num_outputs: int
-    """Of the function."""
-    differs: set[int]
-    """Outputs whose difference from the function's is not explained by rounding."""
-    wrong: set[int]
-    """The ones of which NumPy in float32 is nearer."""
-
-
-def _compared(root: Program, reference: Reference, parts: int, relative: float) -> _Compared:
-    """On multiples of 1 / parts; where some of the kernel's outputs have no value, then on positive
-    ones.
-    """
-    for least in (-LARGEST, 1):
-        inputs = integers(root, SEED, least, parts)
-        with np.errstate(all="ignore"):
-            found = run_program(root, inputs)
-        wanted = reference(_as_floats(inputs, np.float64))
-        differs = _differing(found, wanted, relative)
-        if differs and parts > 1:
-            near = _nearest(found, wanted, [reference(each) for each in _shifted(root, inputs)])
-            differs = _differing(found, near, relative)
-        wrong = set[int]()
-        if differs:
-            rounded = map(_as_output, reference(_as_floats(inputs, np.float32)), found)
-            single = [a.astype(got.dtype) for a, got in zip(rounded, found, strict=False)]
-            wrong = differs - _differing(single, wanted, relative / MARGIN)
-        if wrong or not any(is_nan(array).any() for array in found):
-            break
-    return _Compared(len(wanted), differs, wrong)
-
-
-def _shifted(root: Program, inputs: Sequence[np.ndarray]) -> Iterator[list[np.ndarray]]:
-    """Inputs in float64 that differ by some units of the narrowest float of the program."""
-    random = np.random.default_rng(SEED)
-    most = UNITS * _unit(root)
-    for _ in range(SHIFTS):
-        exact = _as_floats(inputs, np.float64)
-        yield [
-            a if a.dtype.kind in "iub" else a + random.uniform(-most, most, a.shape) for a in exact
-        ]
-
-
-def _unit(root: Program) -> float:
-    """Of the narrowest float of a program, relative."""
-    floats = [b.dtype for b in root.buffers().values() if b.dtype.is_float]
-    return max((finfo(dtype).eps for dtype in floats), default=0.0)
-
-
-def _nearest(
-    found: Sequence[np.ndarray], wanted: Sequence[Any], shifted: Sequence[Sequence[Any]]
-) -> list[np.ndarray]:
-    """What is nearest to a kernel's outputs between values of the function for such inputs: beside
-    a jump, as of a floor, rounding decides which of two values is right.
-    """
-    near = []
-    for got, *values in zip(found, wanted, *shifted, strict=False):
-        exact = [_as_output(value, got).astype(np.float64) for value in values]
-        least, most = np.fmin.reduce(exact), np.fmax.reduce(exact)
-        with_value = np.clip(got.astype(np.float64), least, most)
-        near.append(np.where(is_nan(got), exact[0], with_value))
-    return near
-
-
-def _differing(found: Sequence[np.ndarray], wanted: Sequence[Any], relative: float) -> set[int]:
-    """Outputs that are far from the function's; which elements of a sum or maximum have no value
-    where an operand has none is not compared.
-    """
-    pairs = [(got, _as_output(want, got)) for got, want in zip(found, wanted, strict=False)]
-    return {
-        number for number, (got, want) in enumerate(pairs)
-        if got.shape != want.shape
-        or (far(got, want, relative, ulps=3 / 2) & ~(is_nan(want) & is_nan(got).any())).any()
-    }  # fmt: skip
-
-
-def _as_floats(arrays: Sequence[np.ndarray], dtype: type) -> list[np.ndarray]:
-    return [a.copy() if a.dtype.kind in "iub" else a.astype(dtype) for a in arrays]
-
-
-def _as_output(want: Any, got: np.ndarray) -> np.ndarray:
-    """What NumPy returns; a number as an array of one element, as an array of a kernel has axes."""
-    exact = np.asarray(want)
-    return exact.reshape(got.shape) if exact.ndim == 0 and got.size == 1 else exact
 
 
 def _passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
@@ -218,6 +93,12 @@ def _passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
             hint="report this with the kernel and the schedule",
         )  # fmt: skip
     return checks
+
+
+def _computes(root: Program, reference: Reference, small: Callable[[], Small | None]) -> Check:
+    """The kernel to begin with against its function."""
+    verdict = compare_with_function(root, reference, small)
+    return Check("function", verdict.passed, verdict.said)
 
 
 def replayed(root: Program, schedule: Sequence[Any]) -> Program:
