@@ -9,6 +9,7 @@ from nkigym import certificate, matmul_root, rewrite_graph, tune
 from nkigym.baseline import baseline_kernel
 from nkigym.cli import main
 from nkigym.tile_rewrites import descend
+from nkigym.tiles import print_tiles
 from nkigym.transforms import TransformStep, apply, certify
 
 OF = ("--of", f"{tuning_kernels.__file__}:softmax", "--spec", "f32[256,128]")
@@ -39,6 +40,59 @@ def test_a_schedule_is_replayed_certified_and_executed(tuned, tmp_path, capsys):
     path.write_text(json.dumps([*tuned.schedule, {"transform": "split", "at": [0], "factor": 7}]))
     assert check(path, *OF) == 1
     assert "split" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("step", "what"),
+    [
+        ("split", "got 'split'"),
+        (None, "got None"),
+        ({"transform": "split"}, "needs a transform and where"),
+        ({"transform": "split", "at": [-1], "factor": 2}, "statement numbers"),
+        ({"transform": "split", "at": [0.5], "factor": 2}, "statement numbers"),
+        ({"transform": "split", "at": [0], "factor": float("nan")}, "ints or text"),
+    ],
+)
+def test_a_schedule_with_a_malformed_step_is_not_one(step, what, tuned, tmp_path, capsys):
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps([*tuned.schedule, step]))
+
+    assert exit_code("check", str(path), *OF) == 2
+    message = capsys.readouterr().err
+    assert f"step {len(tuned.schedule)} of {path} is malformed" in message
+    assert what in message
+
+
+def test_a_malformed_step_of_tiles_is_named(tmp_path, capsys):
+    path, root = tmp_path / "s.json", tmp_path / "t.txt"
+    root.write_text(print_tiles(matmul_root(1, 2, 1)))
+    path.write_text('[["join", 1]]')
+
+    assert exit_code("check", str(path), "--of", str(root)) == 2
+    assert "['join', 1] is not a rewrite of a tile program" in capsys.readouterr().err
+    path.write_text('[["join", 0, 1]]')
+    assert exit_code("check", str(path), "--of", str(root)) == 1
+    assert capsys.readouterr().out.startswith("step 0 cannot be taken\n")
+
+
+def test_a_mistake_in_a_tile_program_is_in_its_file(tmp_path, capsys):
+    file = tmp_path / "t.txt"
+    file.write_text(print_tiles(matmul_root(1, 2, 1)).replace("nc_matmul", "matmul"))
+
+    assert check(file) == 1
+    assert f"{file}:" in capsys.readouterr().err
+
+
+def test_specs_of_a_file_that_contains_its_program_are_rejected(tuned, tmp_path, capsys):
+    program, certified = tmp_path / "p.txt", tmp_path / "c.json"
+    program.write_text(str(tuned.program))
+    certified.write_text('{"claims": []}')
+
+    for words in (program,), (program, "--of", program), (certified,):
+        assert exit_code("check", *map(str, words), "--spec", "f32[3]") == 2
+        assert "expected: no --spec" in capsys.readouterr().err
+    assert exit_code("check", str(certified), "--target", "trn2") == 2
+    assert "is a certificate, which contains its program" in capsys.readouterr().err
 
 
 def test_a_tile_certificate(tmp_path, capsys):
@@ -77,9 +131,11 @@ def test_the_certificate_of_a_step(tmp_path, capsys):
         (lambda data: data["claims"].pop(), 1, "the step needs other claims"),
         (lambda data: data.update(claims=[], step={"transform": "nonsense", "at": [0]}), 1,
          "unknown transform nonsense"),
-        (lambda data: data.update(step={"transform": "join"}), 1, "needs a transform"),
+        (lambda data: data.update(step={"transform": "join"}), 2, "needs a transform"),
         (lambda data: data.pop("claims"), 2, "expected: a list 'claims'"),
-        (lambda data: data["claims"][0].pop("shape"), 2, "has no 'shape'"),
+        (lambda data: data["claims"][0].pop("shape"), 2, "claim 0 of the certificate has no"),
+        (lambda data: data["claims"][1].update(shape=[None]), 2,
+         "claim 1 of the certificate: a value is malformed"),
         (lambda data: data.update(program=data["program"].replace('"0.7"', '"0."')), 1,
          "NKI 0. is unknown"),
         (lambda data: data.pop("program"), 2, "not a certificate of a step: no program"),

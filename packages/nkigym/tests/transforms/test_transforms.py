@@ -598,7 +598,7 @@ def test_a_claim_that_one_iteration_in_the_middle_refutes_is_found():
 
 
 def test_what_is_no_certificate_is_rejected():
-    with pytest.raises(CertificateFileError, match="a claim of the certificate has no 'shape'"):
+    with pytest.raises(CertificateFileError, match="claim 0 of the certificate has no 'shape'"):
         check_step({"claims": [{"shared": []}]})
 
 

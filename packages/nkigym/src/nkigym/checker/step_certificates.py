@@ -48,16 +48,19 @@ def check_step(certificate: Mapping[str, Any]) -> list[Finding]:
     """
     if not isinstance(certificate.get("claims"), list):
         raise CertificateFileError("not a certificate of a step", expected="a list 'claims'")
-    claims = certificate["claims"]
+    found = [(n, _refuted(n, claim)) for n, claim in enumerate(certificate["claims"])]
+    return [Finding(n, what) for n, what in found if what]
+
+
+def _refuted(number: int, claim: Any) -> str | None:
     try:
-        found = [(n, refuted(claim)) for n, claim in enumerate(claims)]
+        return refuted(claim)
     except KeyError as missing:
-        raise CertificateFileError(f"a claim of the certificate has no {missing}") from missing
+        raise CertificateFileError(f"claim {number} of the certificate has no {missing}") from None
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as wrong:
         raise CertificateFileError(
-            f"not a certificate of a step: {wrong_structure(wrong)}"
-        ) from wrong
-    return [Finding(n, what) for n, what in found if what]
+            f"claim {number} of the certificate: {wrong_structure(wrong)}"
+        ) from None
 
 
 def refuted(claim: Mapping[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,8 @@ def _checked(given: argparse.Namespace) -> tuple[list[str], list[str]]:
     if Path(given.file).suffix != ".json":
         return _kernel(given)
     data = _json(Path(given.file))
+    if isinstance(data, Mapping):
+        _check_alone(given, given.file, "a certificate", ("of", "spec", "target", "nki"))
     if isinstance(data, Mapping) and "format" in data:
         found = read_certificate(Path(given.file).read_text("utf-8")).findings()
         return list(map(str, found)), ["every claim about the tiles of the program holds"]
@@ -65,6 +67,15 @@ def _checked(given: argparse.Namespace) -> tuple[list[str], list[str]]:
     )
 
 
+def _check_alone(given: argparse.Namespace, file: str, what: str, names: Sequence[str]) -> None:
+    """Raise OptionError for options of a file that contains its program."""
+    for name in names:
+        if getattr(given, name):
+            raise OptionError(
+                f"{file} is {what}, which contains its program", expected=f"no --{name}"
+            )
+
+
 def _other_claims(data: Mapping[str, Any]) -> list[str]:
     """Whether the step needs other claims in the program of the certificate."""
     if not isinstance(data.get("program"), str) or "step" not in data:
@@ -72,12 +83,21 @@ def _other_claims(data: Mapping[str, Any]) -> list[str]:
     with certified_program():
         program = parse_program(data["program"])
     check(program)
+    step = _step(TransformStep.from_json, data["step"], "the step of the certificate")
     try:
-        made = certify(program, TransformStep.from_json(data["step"]))
+        made = certify(program, step)
     except TransformError as wrong:
         return [f"the step is not one of the program: {wrong}"]
     same = json.loads(json.dumps(made.to_json()["claims"])) == data["claims"]
     return [] if same else ["the step needs other claims"]
+
+
+def _step(read: Callable[[Any], Any], data: Any, what: str) -> Any:
+    """The step that `data` is. Raises CertificateFileError where it is not one."""
+    try:
+        return read(data)
+    except (TransformError, ValueError) as wrong:
+        raise CertificateFileError(f"{what} is malformed", got=str(wrong)) from None
 
 
 def _json(file: Path) -> Any:
@@ -96,6 +116,8 @@ def _root(given: argparse.Namespace) -> TuningTask:
             f"{given.file} is a schedule, which is replayed from its root",
             expected="--of, with a --spec for each argument",
         )  # fmt: skip
+    if not _takes_specs(given.of):
+        _check_alone(given, given.of, "a program", ["spec"])
     function, specs = load_kernel(given.of, given.spec, given.target, given.nki)
     return tuning_task(function, specs, given.target, given.nki, None)
 
@@ -103,17 +125,23 @@ def _root(given: argparse.Namespace) -> TuningTask:
 def _schedule(given: argparse.Namespace, schedule: Sequence[Any]) -> tuple[list[str], list[str]]:
     """Replayed, certified, executed."""
     task = _root(given)
+    for number, data in enumerate(schedule):
+        _step(task.space.read_step, data, f"step {number} of {given.file}")
     try:
         checks = task.verify_winner(task.replayed(schedule), schedule)
     except VerificationError as wrong:
         return (wrong.got or wrong.what).splitlines(), []
     except KernelError as wrong:
+        if wrong.place == KernelError("").place:
+            wrong.place = None  # of the command line, not of a program
         return [str(wrong)], []
     return [], [str(check) for check in checks]
 
 
 def _kernel(given: argparse.Namespace) -> tuple[list[str], list[str]]:
     """Legal; with --of, every element of every result is the same value."""
+    if given.of is None and not _takes_specs(given.file):
+        _check_alone(given, given.file, "a program", ["spec"])
     root = None if given.of is None else _root(given).root
     specs = given.spec
     if root is not None:
@@ -125,9 +153,14 @@ def _kernel(given: argparse.Namespace) -> tuple[list[str], list[str]]:
     return list(map(str, found)), [f"every result of {kernel.name} equals that of {root.name}"]
 
 
+def _takes_specs(name: str) -> bool:
+    """Whether it names a function or kernel, not a file that contains a program."""
+    return ":" in name or name.endswith(".py")
+
+
 def _program(given: argparse.Namespace, specs: Sequence[str]) -> Program:
     """The kernel program of the file, checked."""
-    shapes = specs if ":" in given.file else ()
+    shapes = specs if _takes_specs(given.file) else ()
     loaded, wanted = load_kernel(given.file, shapes, given.target, given.nki)
     if isinstance(loaded, TileProgram):
         return tuning_task(loaded, (), given.target, given.nki, None).root

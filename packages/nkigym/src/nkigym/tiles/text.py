@@ -90,9 +90,11 @@ def _part(reference: Reference) -> str:
 _HEADER = "def f(A: float32[128, 128], B: float32[128, 512]):"
 
 
-def parse_tiles(text: str) -> TileProgram:
-    """The program that `text` writes. Raises ProgramTextError with line, column and a caret."""
-    path = f"<tiles {sha256(text.encode(errors='replace')).hexdigest()[:8]}>"
+def parse_tiles(text: str, path: str | None = None) -> TileProgram:
+    """The program that `text` writes, of a file. Raises ProgramTextError with line, column and a
+    caret.
+    """
+    path = path or f"<tiles {sha256(text.encode(errors='replace')).hexdigest()[:8]}>"
     linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
     try:
         tree = parse_python(text, path)

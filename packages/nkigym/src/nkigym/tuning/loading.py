@@ -23,9 +23,8 @@ def load_kernel(
     """
     if ":" not in name and not name.endswith(".py"):
         text = _text(Path(name))
-        return (parse_tiles(text) if text.startswith("def ") else parse_program(text, name)), [
-            *specs
-        ]
+        parse = parse_tiles if text.startswith("def ") else parse_program
+        return parse(text, name), [*specs]
     from nkigen_lite.cli.function import match_specs
 
     with same_folder(), _language(target, nki):
