@@ -3,10 +3,12 @@
 import contextlib
 import json
 import re
+import shlex
 from pathlib import Path
 from statistics import median
 
 import pytest
+from members import ROOT
 from packages.nkigym.tests import tuning_kernels
 
 from neuroncore.program import parse_program
@@ -158,6 +160,35 @@ def test_a_run_that_ends_early_has_stored_what_it_has_measured(store, monkeypatc
         (problem,) = opened.problems()
         run = opened.runs(problem.key)[-1]
     assert [row["key"] for row in run["measurements"]] == watched[:1]
+
+
+SMALLER = {"1024": "256", "4096": "512", "512,": "128,"}
+"""Sizes of docs/device.md, and sizes that compute the same in less time."""
+
+
+@pytest.mark.thorough
+def test_the_commands_of_docs_device_with_stand_ins(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "fake_neuron"))
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/device.md").read_text()
+    for size, smaller in SMALLER.items():
+        text = text.replace(size, smaller)
+    for language, file in {"python": "mlp.py", "toml": "sweep.toml"}.items():
+        _, _, block = text.partition(f"```{language}\n")
+        Path(file).write_text(block.partition("```")[0])
+    Path("neuron0").touch()
+    options = {"tune": ["--budget", "20"], "measure": ["--devices", "."], "sweep": []}
+    commands = [shlex.split(line, comments=True) for line in re.findall(r"\$ nkigym (.*)", text)]
+
+    ends = {
+        " ".join(words): main([*words, *options[words[0]]])
+        for words in commands
+        if "--runner" not in words or words[0] == "measure"  # the other one is tested below
+    }
+
+    assert {*ends.values()} == {0} and len(ends) == 6
+    made = {file.name for file in tmp_path.iterdir()}
+    assert made >= {"found.db", "sweep.db", "fitted.json", "artefacts"}
 
 
 def test_the_steps_of_docs_device_with_stand_ins(store, tmp_path, monkeypatch, capsys):
