@@ -25,7 +25,7 @@ _SIZES = {"M": 1 << 20, "G": 1 << 30}
 def add_executor(parser: argparse.ArgumentParser, note: str = "") -> None:
     """`--jobs`, `--ray`, limits of a job."""
     add = parser.add_argument
-    add("--jobs", type=at_least(1), metavar="N",
+    add("--jobs", type=at_least(1), default=1, metavar="N",
         help=f"so many at a time, each in a process (default: 1){note}")  # fmt: skip
     add("--ray", metavar="ADDRESS",
         help="on workers of the Ray cluster at HOST:PORT, or of a local one (local)")  # fmt: skip
@@ -40,7 +40,7 @@ def executor_of(given: argparse.Namespace, command: str, preload: str, folder: P
 
     Raises ExecutorError.
     """
-    jobs, limits = given.jobs if given.jobs is not None else 1, limits_of(given)
+    jobs, limits = given.jobs, limits_of(given)
     if given.ray in (None, LOCAL) and jobs > (cores := os.cpu_count() or 1):
         sys.stderr.write(f"{command}: note: {jobs} jobs share {cores} cores\n")
     if given.ray is not None:

@@ -22,9 +22,9 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 
 
 BACKGROUND: Mapping[str, Callable[[argparse.Namespace, str], Interpreter | Neuron]] = {
-    "interpreter": lambda given, target: Interpreter(given.jobs or 1),
+    "interpreter": lambda given, target: Interpreter(given.jobs),
     "neuron": lambda given, target: Neuron(
-        target, given.artefacts, given.jobs or 1, given.compile_time, devices=given.devices
+        target, given.artefacts, given.jobs, given.compile_time, devices=given.devices
     ),
 }
 """Runners by name, of the options and the target."""

@@ -171,7 +171,7 @@ def run(given: argparse.Namespace) -> int:
 def _has_jobs(given: argparse.Namespace) -> bool:
     """Whether a search is a job: one of several, on a cluster, or with a limit."""
     is_limited = limits_of(given) != Limits()
-    return given.ray is not None or given.jobs not in (None, 1) or is_limited
+    return given.ray is not None or given.jobs > 1 or is_limited
 
 
 def _results(given: argparse.Namespace, tuned: Tuned) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def _searches(given: argparse.Namespace, background: Background | None) -> Tuned
             given.kernel, tuple(given.spec), given.target, given.nki, given.budget, given.strategy,
             first_seed + number, _constraints(given),
         )
-        for number in range(given.jobs or 1)
+        for number in range(given.jobs)
     ]  # fmt: skip
     status = StatusLine(sys.stderr, lines=given.progress)
     remove_abandoned(Path(gettempdir()), f"{TEMPORARY}*")
