@@ -1,4 +1,4 @@
-"""Origins of the tokens and the addresses of a decoded function.
+"""Sources of the tokens and the addresses of a decoded function.
 
 Loops and branches pass both on: Triton's kernels carry pointers that each iteration advances,
 others exchange two arrays in each. What a loop carries may point into all that any iteration does.
