@@ -8,6 +8,7 @@ import pytest
 from packages.neuroncore.tests.executor_jobs import JOBS
 
 from neuroncore.executors import Finished, Job, WorkerLost, pool
+from neuroncore.executors.workers import START_LIMIT
 
 SEED = 29
 
@@ -37,3 +38,25 @@ def test_killed_workers_lose_no_value_and_repeat_none(kills):
     assert len(values) == len(jobs), f"seed {SEED}"
     assert dict(values) == {f"{n}": n * n for n in range(len(jobs))}
     assert 0 < sum(isinstance(event, WorkerLost) for event in events) <= kills
+
+
+def test_workers_that_are_killed_at_their_start_do_not_end_a_run_whose_jobs_end():
+    jobs, killed, values = 100, [], []
+
+    with pool(2) as executor:
+
+        def watch(event):
+            if isinstance(event, Finished):
+                values.append(event.value)
+                newest = executor._workers[-1]
+                is_due = not killed or not newest.is_ready
+                if is_due and (number := newest.handle.process.pid) not in killed:
+                    killed.append(number)
+                    os.kill(number, signal.SIGKILL)
+
+        for n in range(jobs):
+            executor.submit(Job(f"{n}", JOBS + "slow_square", n))
+        executor.run(watch)
+
+    assert sorted(values) == [n * n for n in range(jobs)]
+    assert len(killed) > START_LIMIT

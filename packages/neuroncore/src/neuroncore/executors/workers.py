@@ -31,7 +31,7 @@ from neuroncore.executors.protocol import (
 )
 
 START_LIMIT = 3
-"""So many workers in a row may end before they are ready."""
+"""So many workers in a row may end before they are ready, while no job ends."""
 GRACE_S = 20.0
 """How long an interrupted job may take to end."""
 WAIT_S, IDLE_S = 1.0, 0.1
@@ -232,7 +232,7 @@ class WorkerExecutor:
             case Reported(key, value):
                 watch(Reported(key, value, worker.name))
             case Finished() | Failed():
-                worker.job, worker.deadline = None, inf
+                worker.job, worker.deadline, self._not_ready = None, inf, 0
                 del self._lost[message.key]
                 watch(message._replace(worker=worker.name))
 
