@@ -58,6 +58,13 @@ def test_one_rounding_is_near_and_three_halves_of_a_unit_are_far(dtype):
     assert far(neighbour, exact, 0.0, 1)[large].mean() > 0.9
 
 
+@pytest.mark.parametrize("is_local", [False, True])
+def test_differences_below_the_least_normal_float32_are_near(is_local):
+    got, exact = np.array([0, 7e-39, 3e-38], np.float32), np.array([7e-39, 0, 0])
+
+    assert far(got, exact, FLOAT32, 3 / 2, is_local).tolist() == [False, False, True]
+
+
 def test_buffers_that_round_on_the_way_are_counted():
     import ml_dtypes
 

@@ -3,7 +3,7 @@
 Instructions compute in float32 and round once to the dtype of what they write. An element y of a
 kernel and its reference r, which may be exact or rounded itself, then satisfy
 
-    |y - r|  <=  h · ulp(|r| + e)  +  e,        e = (64 · 2^-23 + n · u) · max|r|
+    |y - r|  <=  h · ulp(|r| + e)  +  e,        e = (64 · 2^-23 + n · u) · max|r|  +  2^-126
 
 - h is 1 for an r that is rounded as y is, by half a unit each, and 3/2 for a function in float64: y
   is rounded by half a unit, and a constant that NumPy rounds to float16 is off by up to one;
@@ -13,7 +13,8 @@ kernel and its reference r, which may be exact or rounded itself, then satisfy
 - n is the number of buffers of floats narrower than float32 in which an instruction rounds what it
   computes, less one for each such result, and u half a unit of the coarsest of these: a value
   beside a tie rounds to another neighbour, once in each buffer. Copies in one dtype do not round.
-  n · u is at most 1/4: half of an output, or one and a half times it, is far for every dtype.
+  n · u is at most 1/4: half of an output, or one and a half times it, is far for every dtype;
+- 2^-126 is the least normal float32: below it roundings are absolute, or to zero.
 
 Inputs are the same for both, so their dtypes are not in it. Integers and booleans have to be equal.
 """
@@ -82,7 +83,8 @@ def far(
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         for part in (slice(n, n + PART) for n in range(0, values.size, PART)):
             a, r = values[part].astype(np.float64), exact[part].astype(np.float64)
-            slack = relative * (np.abs(r) if largest is None else np.full(r.shape, largest))
+            scale = np.abs(r) if largest is None else np.full(r.shape, largest)
+            slack = relative * scale + finfo(float32).tiny
             beyond = ~(np.abs(a - r) <= slack)
             if beyond.any():
                 rest = a[beyond], r[beyond], slack[beyond]
