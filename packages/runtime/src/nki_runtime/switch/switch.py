@@ -63,7 +63,7 @@ class ModuleTable:
         """Save what lies under the layer's roots, before they are answered for the first time."""
         for top in layer.tops:
             if top not in self.tops:
-                self.saved |= {n: m for n, m in sys.modules.items() if _is_under(n, top)}
+                self.saved |= {n: m for n, m in sys.modules.items() if _any_under(n, (top,))}
                 self.tops.add(top)
                 self._save_parents(top, layer)
 
@@ -114,10 +114,6 @@ class ModuleTable:
 
 def _any_under(name: str, tops: set[str] | tuple[str, ...]) -> bool:
     return name in tops or name.startswith(tuple([f"{top}." for top in tops]))
-
-
-def _is_under(name: str, top: str) -> bool:
-    return name == top or name.startswith(top + ".")
 
 
 _ENCLOSING: ContextVar[tuple[Switch, ...]] = ContextVar("nki_runtime._ENCLOSING", default=())
