@@ -23,7 +23,7 @@ from neuroncore.instructions import INSTRUCTIONS
 
 pytestmark = pytest.mark.timeout(1800)  # the whole tree is read twice
 # Called by a framework or a protocol, never by name.
-IGNORED_NAMES = ["pytest_*", "visit_*", "leave_*"]
+IGNORED_NAMES = ["pytest_*", "pytestmark", "visit_*", "leave_*"]
 IGNORED_DECORATORS = ["@nox.session", "@*.fixture"]
 REGISTERING_DECORATORS = [
     "@implements",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 from email.message import Message
 from pathlib import Path
@@ -12,7 +13,7 @@ import jsonschema
 import pytest
 from tools.nki_migrate.tests.command_line import run
 
-from neuroncore.findings import Edit, Finding, Region, Safety, Severity, project_urls
+from neuroncore.findings import Edit, Finding, Region, Safety, Severity
 from neuroncore.findings.formats import FORMATS
 from nki_migrate.engine.results import FileResult, FileStatus
 from nki_migrate.index import Source, apply_edits
@@ -229,7 +230,7 @@ def test_rules_point_to_the_documentation_that_the_package_declares(folder, monk
     declared = Message()
     for label, page in pages.items():
         declared["Project-URL"] = f"{label}, {page}"
-    monkeypatch.setattr(project_urls, "metadata", lambda distribution: declared)
+    monkeypatch.setattr(importlib.metadata, "metadata", lambda distribution: declared)
 
     driver = log_of("my kernels")["tool"]["driver"]
 
