@@ -1,6 +1,10 @@
 """`nkigym check`: what holds, and what is wrong, by exit code and text."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from packages.nkigym.tests import tuning_kernels
@@ -216,6 +220,22 @@ def test_a_program_and_its_source_are_compared_with_the_function(tuned, tmp_path
     assert wrong != tuned.source
     source.write_text(wrong)
     assert check(f"{source}:softmax", *OF) == 1
+
+
+def test_beside_a_vendor_s_package_kernels_are_executed_by_the_interpreter(tuned, tmp_path):
+    source = tmp_path / "k.py"
+    source.write_text(tuned.source)
+    words = [f"{source}:softmax", *OF]
+    command = ["-c", "from nkigym.cli import main; raise SystemExit(main())", "check", *words]
+
+    found = [str(Path(tuning_kernels.__file__).with_name("fake_neuron")), *sys.path]
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, found))}
+    done = subprocess.run(
+        [sys.executable, *command], env=variables, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "every result of softmax equals that of softmax" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ from packages.nkigym.tests import tuning_kernels
 
 from neuroncore.executors import ExecutorLostError, InProcess, pool, ray_cluster
 from nkigym.search import Budget
-from nkigym.store import Result, Store, StoreFullError
+from nkigym.store import Problem, Result, Store, StoreFullError
 from nkigym.sweeps import Sweep, SweepFileError, SweepTask, read_sweep, run_sweep
+from nkigym.sweeps.tasks import _FUNCTION, EXAMPLE
 
 FILE = Path(tuning_kernels.__file__)
 TASKS = f"""
@@ -424,12 +425,26 @@ def test_a_run_whose_head_is_killed_ends_and_is_resumed(sweep_file, tmp_path, ki
     assert (sweep.is_complete, sweep.resumed, stored_rows(store)) == (True, kills, kills + 1)
 
 
-def test_results_that_a_job_reports_twice_are_counted_once():
+def test_results_of_a_problem_that_jobs_report_twice_are_counted_once():
     sweep = Sweep({})
+    one, other = (Problem(key, "f", "trn2", "0.7", "costs", "program") for key in "12")
     results = [Result(digest, 2.0, 1.0, ()) for digest in "ab"]
 
-    sweep.add("key", results)
-    sweep.add("key", results)
-    sweep.add("another", results[:1])
+    sweep.add("seed 0", one, results)
+    sweep.add("seed 0", one, results)
+    sweep.add("seed 1", one, results[:1])
+    sweep.add("another function", other, results[:1])
 
     assert sweep.results == 3
+
+
+def test_the_file_of_the_help_has_every_field(tmp_path):
+    (tmp_path / "matmul.py").write_text("def matmul(a, b):\n    return a @ b\n")
+    file = tmp_path / "sweep.toml"
+    file.write_text(EXAMPLE)
+
+    (task,) = read_sweep(file)
+
+    assert (task.label, task.seed) == ("matmul bf16[256,256] bf16[256,512] trn2", 0)
+    lines = EXAMPLE.splitlines()
+    assert {line.partition(" = ")[0] for line in lines if " = " in line} == {*_FUNCTION}

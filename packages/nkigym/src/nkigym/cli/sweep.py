@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import geometric_mean
+from textwrap import indent
 
 from neuroncore.commands.interruption import INTERRUPTED
 from neuroncore.commands.parser import add_progress
@@ -17,11 +18,23 @@ from neuroncore.commands.streams import stdout_of_user
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.executors.options import add_executor, executor_of
 from nkigym.sweeps import PRELOAD, Row, Sweep, run_sweep
-from nkigym.sweeps.tasks import read_sweep
+from nkigym.sweeps.tasks import EXAMPLE, read_sweep
+
+HELP = f"""\
+FILE.toml, with every field:
+
+{indent(EXAMPLE, "  ")}
+examples:
+  nkigym sweep examples/gym/sweep.toml --jobs 2
+  nkigym sweep examples/gym/sweep.toml --jobs 2 --ray local --store found.db
+
+The exit code is 1 where a row has no result, 2 for a mistake in the options, the file or the store.
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The file, where it runs, where results go."""
+    parser.epilog = HELP
     add = parser.add_argument
     add("file", type=Path, metavar="FILE.toml", help="functions, shapes, targets and seeds")
     add_executor(parser)

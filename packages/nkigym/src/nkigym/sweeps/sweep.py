@@ -50,8 +50,8 @@ class Sweep:
     seconds: float = 0.0
     began: float = field(default_factory=time.monotonic)
     reported: set[tuple[str, str]] = field(default_factory=set)
-    """Results that jobs have reported, as keys and digests: a job that runs again, or that an
-    interruption ends while it reports, reports some twice.
+    """Results that jobs have reported, as keys of problems and digests: a job that runs again, or
+    that an interruption ends while it reports, reports some twice, as do searches of one problem.
     """
     best: dict[str, tuple[float, float]] = field(default_factory=dict)
     """By key, the least latency of them, and its roofline."""
@@ -62,9 +62,9 @@ class Sweep:
     """Why workers were lost."""
     logs: dict[str, str] = field(default_factory=dict)
 
-    def add(self, key: str, results: Sequence[Result]) -> None:
-        """Count what a job reports."""
-        self.reported |= {(key, r.digest) for r in results}
+    def add(self, key: str, problem: Problem, results: Sequence[Result]) -> None:
+        """Count what a job reports; results of a problem are counted once for all of its seeds."""
+        self.reported |= {(problem.key, r.digest) for r in results}
         found = [(r.latency_ns, r.bound_ns) for r in results if r.bound_ns]
         if known := [*found, *filter(None, [self.best.get(key)])]:
             self.best[key] = min(known)
@@ -158,7 +158,7 @@ class _Collector:
         match event:
             case Reported(key, Results(problem, results)):
                 self.store.add(problem, results)
-                self.sweep.add(key, results)
+                self.sweep.add(key, problem, results)
             case Reported(_, CandidateText() as text):
                 assert self.candidates is not None
                 self.candidates.add(text.parsed())

@@ -1,16 +1,4 @@
-"""Sweep files: which functions, shapes, targets and seeds are tuned, and how.
-
-[sweep]
-budget = 100                       # as of `nkigym tune`; each field can be set by function too
-strategy = "descent"
-targets = ["trn2"]
-nki = "0.7"
-seeds = [0]
-
-[[function]]
-name = "matmul.py:matmul"          # a file is relative to the sweep file
-shapes = [["bf16[256,256]", "bf16[256,512]"]]
-"""
+"""Sweep files: which functions, shapes, targets and seeds are tuned, and how."""
 
 from __future__ import annotations
 
@@ -40,6 +28,21 @@ from nkigym.search import STRATEGIES, Budget, parse_budget
 from nkigym.store.problem_keys import costs_version
 from nkigym.tuning.loading import load_kernel
 from nkigym.tuning.task import STARTS
+
+EXAMPLE = """\
+[sweep]
+budget = 100                       # as of `nkigym tune`; each field can be set by function too
+strategy = "descent"
+targets = ["trn2"]
+nki = "0.7"
+seeds = [0]
+start = "generated"                # or "baseline", "best", "both"
+
+[[function]]
+name = "matmul.py:matmul"          # a file is relative to the sweep file
+shapes = [["bf16[256,256]", "bf16[256,512]"]]
+"""
+"""A sweep file with every field."""
 
 
 class SweepFileError(KernelError):

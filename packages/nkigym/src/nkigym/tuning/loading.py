@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +45,13 @@ def _text(file: Path) -> str:
 
 
 def _language(target: str | None, nki: str | None) -> AbstractContextManager[Any]:
-    """For files that import nki; a vendor's package that is installed stays what they get."""
-    from nki_runtime import ShadowError, use
+    """For files that import nki: NumPy arrays are given to their functions here, which a vendor's
+    package does not take.
+    """
+    from nki_runtime import use
 
     try:
-        return use(nki=nki, target=target)
-    except ShadowError:
-        return nullcontext()
+        return use(nki=nki, target=target, shadow=True)
     except KernelError as unknown:
         raise OptionError(
             unknown.what, expected=unknown.expected, got=unknown.got, hint=unknown.hint
