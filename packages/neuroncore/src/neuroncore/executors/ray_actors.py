@@ -63,6 +63,7 @@ CHECK_S = 1.0
 REMOVAL_S = 10.0
 """How long the folder of a lost cluster is removed again while processes that end write there."""
 _NO_NODE = "this machine has to be a node of the cluster: ray start --address=HOST:PORT"
+_BUSY = "the same command again on a less busy machine: Ray ends where a part of it starts late"
 _LATE = "the cluster has not started within {:g} s"
 THREADS = 2
 """Of a worker: a job is interrupted while it runs."""
@@ -182,9 +183,8 @@ class _Cluster:
             host, _, port = local.stdout.readline().decode().strip().rpartition(":")
             if not host:
                 log.seek(0)
-                raise ExecutorLostError(
-                    "the cluster has not started", got=log.read().strip() or "its process has ended"
-                )
+                lines = log.read().strip().splitlines() or ["its process has ended"]
+                raise ExecutorLostError("the cluster has not started", got=lines[-1], hint=_BUSY)
         return host, int(port)
 
     def send(self, worker: _Actor, job: Job, limits: Limits) -> None:
