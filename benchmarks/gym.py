@@ -42,7 +42,6 @@ from packages.nkigym.tests.loop_running import scheduled
 from packages.nkigym.tests.loop_schedules import MATMUL
 
 import nki_runtime
-from neuroncore.executors import InProcess, pool
 from neuroncore.program import check, emit, reroll
 from neuroncore.timeline import latency_ns
 from nkigym import RewriteGraph, certificate, matmul_root, rewrite_graph
@@ -51,6 +50,7 @@ from nkigym.store import Problem, Result, Store
 from nkigym.sweeps import PRELOAD, read_sweep, run_sweep
 from nkigym.tile_rewrites import Node, Walk, descend, walk
 from nkigym.tiles.lowering import lower
+from tokenplan.executors import InProcess, pool
 
 VISITS, PROGRAMS, DEPTH, SEED = 2_000, 100, 10, 7
 RESULTS, OPENED = 10_000, 20

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from neuroncore.commands.interruption import report_interruption, termination_interrupts
-from neuroncore.executors import Executor, InProcess, Job, pool, ray_cluster
 from nkigym.search import Budget
 from nkigym.sweeps import PRELOAD, Sweep, SweepTask, run_sweep
+from tokenplan.executors import Executor, InProcess, Job, pool, ray_cluster
 
 FUNCTION = str(Path(__file__).parents[1] / "examples/gym/softmax.py:softmax")
 NO_WORK, JOBS = "operator:is_", 300

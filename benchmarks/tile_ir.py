@@ -25,10 +25,10 @@ import numpy as np
 from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.access_cases import agreement, case
 
-from neuroncore.executors import pool
 from neuroncore.timeline import estimate
 from tokenplan import analyse
 from tokenplan.checker import Execution
+from tokenplan.executors import pool
 from tokenplan.neuroncore import schedule
 from tokenplan.tile_ir import (
     TileKernel,

@@ -31,7 +31,8 @@ HEAD = """\
 What is measured, when, and by which command. `nox -s quality` measures again what takes minutes,
 takes the rest from the pages that its commands write, and rewrites this page. Times are CPU seconds
 of all processes of the command, NumPy included unless noted; the machine of this page has {cores}
-cores.
+cores. The size that counts is the sum of the sizes of files beyond numpy and ml_dtypes; folders, of
+4 KiB where a file system counts them, are beside it.
 
 | figure | value | date | command |
 |---|---|---|---|
@@ -74,10 +75,6 @@ RECORDED = (
     Figure("release rehearsal of ten packages: faults",
            "none; 604 CPU s on a busy machine, 238 on an idle one the day before",
            "nox -s release -- --dry-run", "2026-11-29"),
-    Figure("nki-runtime and nki-beta2 installed, files beyond numpy and ml_dtypes",
-           "6.06 MB on Python 3.11, 5.65 on 3.12, 5.69 on 3.13; 3.8 MB of it bytecode; "
-           "107 folders, each 4 KiB where they are counted, make it 6.5 and 6.1",
-           "pip install --target DIR nki-runtime nki-beta2", "2026-11-29"),
     Figure("the site of the documents: pages, CPU seconds", "371, 23.7 s", "nox -s docs",
            "2026-11-28"),
     Figure("fresh clone to the first table, warm cache, CPU seconds", "35.0 s",
@@ -107,6 +104,10 @@ def figures() -> Iterator[Figure]:
         "mutations that tests must notice", str(len(mutations["mutation"])),
         "pytest tests/hardening/test_mutations.py",
     )  # fmt: skip
+    command = "python workspace/installed_size.py"
+    for line in _output(*command.split()).splitlines():
+        python, _, value = line.partition(": ")
+        yield Figure(f"nki-runtime and nki-beta2 installed, {python}, files", value, command)
     for published in published_figures.FIGURES:
         value, day = published.found()
         yield Figure(published.name, value, published.command, day)

@@ -12,11 +12,11 @@ from members import ROOT
 SOURCES = sorted([*ROOT.glob("packages/*/src/**/*.py"), *ROOT.glob("tools/*/src/**/*.py")])
 LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 FILTERED = {
-    ("neuroncore/executors/messages.py", "Unpickler"): "admits records of the project alone",
-    ("neuroncore/executors/execution.py", "dumps"): "writes what messages.py reads",
-    ("neuroncore/executors/ray_actors.py", "dumps"): "writes what messages.py reads",
-    ("neuroncore/executors/pool_worker.py", "recv"): "the worker reads its parent's jobs",
-    ("neuroncore/executors/ray_address.py", "recv"): "compares bytes of a socket",
+    ("tokenplan/executors/messages.py", "Unpickler"): "admits records of the project alone",
+    ("tokenplan/executors/execution.py", "dumps"): "writes what messages.py reads",
+    ("tokenplan/executors/ray_actors.py", "dumps"): "writes what messages.py reads",
+    ("tokenplan/executors/pool_worker.py", "recv"): "the worker reads its parent's jobs",
+    ("tokenplan/executors/ray_address.py", "recv"): "compares bytes of a socket",
     ("neuroncore/machine/captured_state.py", "dumps"): "compares, and loads nothing",
 }
 """Where a name of a loader may be used, and why no user's code reaches it."""

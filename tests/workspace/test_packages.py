@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from installed_size import size_on
 from members import ROOT, Member, members
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -19,6 +20,7 @@ IMPORTABLE = {member.module for member in members()}
 
 # Weigh 20 MB, or 100 ms, or are the vendor's: a package imports them where it uses them.
 HEAVY = {"typer", "rich", "libcst", "torch", "jax", "pytest", "hypothesis", "nki", "neuronxcc"}
+MOST_BYTES = 6_000_000  # of nki-runtime and nki-beta2, beyond numpy and ml_dtypes
 MOST_MODULES = 215  # of an import, beyond the ones of NumPy: about 110 ms of CPU time
 
 
@@ -110,3 +112,7 @@ def test_a_package_stays_out_of_the_private_modules_of_others(member: Member):
     strangers = {n for n in names if n.partition(".")[0] in others}
 
     assert [n for n in sorted(strangers) if "._" in n and not n.endswith("__")] == []
+
+
+def test_the_runtime_and_beta2_install_at_most_6_mb():
+    assert 1_000_000 < size_on(sys.executable).files <= MOST_BYTES

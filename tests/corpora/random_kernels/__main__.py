@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from tests.corpora.random_kernels.trial import BAD, PRELOAD, try_seeds
 
-from neuroncore.executors.options import add_executor, executor_of
+from tokenplan.executors.options import add_executor, executor_of
 
 EXAMPLE = "example: python -m tests.corpora.random_kernels --seed 0 --count 200 --jobs 2"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.corpora.random_kernels.trial import BAD, PRELOAD, try_seeds
 
-from neuroncore.executors import InProcess, Limits, pool
+from tokenplan.executors import InProcess, Limits, pool
 
 SEEDS = {"facts": range(30), "source": range(30)}
 MANY = {"facts": range(10_000, 12_000), "source": range(20_000, 22_000)}

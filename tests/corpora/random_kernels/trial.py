@@ -17,11 +17,11 @@ from tests.corpora.styles.harness import (
     run_old,
 )
 
-from neuroncore.executors import Event, Executor, Failed, Finished, Job, Report
 from neuroncore.machine.garbage_collection import no_collection
 from nki_migrate.cli.verify import cores_of
 from nki_migrate.facts.observed import Observed
 from nki_migrate.verify.cases import Arg, Case
+from tokenplan.executors import Event, Executor, Failed, Finished, Job, Report
 
 BAD = ("WRONG", "fails", "crash", "unstable")
 

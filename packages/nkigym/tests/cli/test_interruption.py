@@ -10,8 +10,8 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
-from packages.neuroncore.tests.processes import descendants, have_ended
 from packages.nkigym.tests import tuning_kernels
+from packages.tokenplan.tests.processes import descendants, have_ended
 
 from nkigym.store import Store
 
@@ -74,7 +74,7 @@ def test_a_signal_while_workers_start_leaves_nothing(command, number, started, t
         f"[[function]]\nname = '{TUNE[1]}'\nshapes = [['f32[256,128]']]\nseeds = [0, 1]"
     )
     sweep = ("sweep", f"{tmp_path}/s.toml", "--store", f"{tmp_path}/s.db")
-    slow = "import neuroncore.executors.workers as w, time; w.release = lambda: time.sleep(60);"
+    slow = "import tokenplan.executors.workers as w, time; w.release = lambda: time.sleep(60);"
     run = started(*(TUNE if command == "tune" else sweep), "--jobs", "2", imports=slow)
     wait_for(lambda: of_workers(run.pid), run)
     below = descendants(run.pid)

@@ -16,8 +16,6 @@ import pytest
 from members import ROOT
 from packages.nkigym.tests import tuning_kernels
 
-from neuroncore.executors import InProcess
-from neuroncore.executors.workers import WorkerExecutor
 from nkigym.baseline import baseline_kernel
 from nkigym.cli import main
 from nkigym.cli.sweep import figures, table, to_json
@@ -26,6 +24,8 @@ from nkigym.search.explorer import Explorer
 from nkigym.store import Store
 from nkigym.sweeps import SweepTask, read_sweep, run_sweep
 from nkigym.tuning import tune
+from tokenplan.executors import InProcess
+from tokenplan.executors.workers import WorkerExecutor
 
 SOFTMAX = f"{tuning_kernels.__file__}:softmax"
 EXAMPLE = ROOT / "examples/gym/sweep.toml"
@@ -160,7 +160,7 @@ def exit_code(*words):
 
 
 def absent_ray(sweep_file, store, monkeypatch):
-    monkeypatch.setattr("neuroncore.executors.ray_actors.find_spec", lambda name: None)
+    monkeypatch.setattr("tokenplan.executors.ray_actors.find_spec", lambda name: None)
 
 
 def unknown_field(sweep_file, store, monkeypatch):
@@ -180,7 +180,7 @@ def store_of_another_version(sweep_file, store, monkeypatch):
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (absent_ray, "pip install 'neuroncore[ray]'"),
+        (absent_ray, "pip install 'tokenplan[ray]'"),
         (unknown_field, "has an unknown field 'budgets'"),
         (budget_of_the_limit, "contradicts the limit of a job"),
         (store_of_another_version, "another version"),

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from packages.neuroncore.tests.processes import pass_limits
 from packages.nkigym.tests import tuning_kernels
+from packages.tokenplan.tests.processes import pass_limits
 
 from neuroncore.commands.files import OutputError
 from neuroncore.commands.folders import LOCK, new_folder

@@ -11,14 +11,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from packages.neuroncore.tests.processes import descendants, have_ended
 from packages.nkigym.tests import tuning_kernels
+from packages.tokenplan.tests.processes import descendants, have_ended
 
-from neuroncore.executors import ExecutorLostError, InProcess, pool, ray_cluster
 from nkigym.search import Budget
 from nkigym.store import Problem, Result, Store, StoreFullError
 from nkigym.sweeps import Sweep, SweepFileError, SweepTask, read_sweep, run_sweep
 from nkigym.sweeps.tasks import _FUNCTION, EXAMPLE
+from tokenplan.executors import ExecutorLostError, InProcess, pool, ray_cluster
 
 FILE = Path(tuning_kernels.__file__)
 TASKS = f"""

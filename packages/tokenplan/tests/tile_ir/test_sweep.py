@@ -16,8 +16,8 @@ import pytest
 from packages.tokenplan.tests.tile_ir import kernels
 
 from neuroncore.confinement.supervision import CONFINED
-from neuroncore.executors import Failed, InProcess, Limits, WorkerLost, pool, ray_cluster
 from tokenplan.cli import main
+from tokenplan.executors import Failed, InProcess, Limits, WorkerLost, pool, ray_cluster
 from tokenplan.tile_ir import TileKernel, compiler, orders_of
 from tokenplan.tile_ir import candidates as candidates_module
 from tokenplan.tile_ir.candidates import Candidate, candidate, candidates

@@ -16,9 +16,9 @@ from neuroncore.commands.interruption import INTERRUPTED
 from neuroncore.commands.parser import add_progress
 from neuroncore.commands.streams import stdout_of_user
 from neuroncore.commands.terminal import StatusLine
-from neuroncore.executors.options import add_executor, executor_of
 from nkigym.sweeps import PRELOAD, Row, Sweep, run_sweep
 from nkigym.sweeps.tasks import EXAMPLE, read_sweep
+from tokenplan.executors.options import add_executor, executor_of
 
 HELP = f"""\
 FILE.toml, with every field:

@@ -18,8 +18,6 @@ from neuroncore.commands.parser import add_progress, add_target
 from neuroncore.commands.reporting import add_report, write_report
 from neuroncore.commands.streams import stdout_of_user
 from neuroncore.commands.terminal import StatusLine
-from neuroncore.executors import Limits
-from neuroncore.executors.options import add_executor, executor_of, limits_of
 from neuroncore.program import Program
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
@@ -46,6 +44,8 @@ from nkigym.tuning.loading import load_kernel
 from nkigym.tuning.schedule_steps import schedule_section
 from nkigym.tuning.task import STARTS, tuning_task
 from nkigym.tuning.tune import prepared
+from tokenplan.executors import Limits
+from tokenplan.executors.options import add_executor, executor_of, limits_of
 
 
 @dataclass(slots=True)

@@ -11,12 +11,12 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
-from neuroncore.executors import Failed
-from neuroncore.executors.workers import WorkerExecutor
 from neuroncore.program import Program
 from nkigym.runners.protocol import Case, Measurement, case_of
 from nkigym.runners.recording import Recording
 from nkigym.store import Problem, Store, StoreError
+from tokenplan.executors import Failed
+from tokenplan.executors.workers import WorkerExecutor
 
 POLL_S = 0.02
 """How long each pool waits for messages in its turn."""

@@ -29,11 +29,11 @@ from neuroncore.commands.files import naming_output
 from neuroncore.commands.folders import new_folder, remove_abandoned
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.errors import KernelError, OptionError
-from neuroncore.executors import Event, Failed, Finished, Job, Limits, Report, pool
 from neuroncore.program import emit, with_canonical_names
 from neuroncore.surface import VERSIONS
 from nkigym.runners.background import Run, failure
 from nkigym.runners.protocol import Case, Measurement, with_values, wrong_times
+from tokenplan.executors import Event, Failed, Finished, Job, Limits, Report, pool
 
 PACKAGES = ("nki", "neuronx-cc", "nkipy")
 """Distributions that compile and run; their versions are part of an artefact's key."""

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from neuroncore.errors import KernelError
-from neuroncore.executors import Event, Failed, Finished, Job, Report, pool
 from neuroncore.program import execute_program, parse_program
 from neuroncore.timeline import Constants, estimate
 from nkigym.runners.background import Run, failure
 from nkigym.runners.protocol import Case, Measurement, with_values
+from tokenplan.executors import Event, Failed, Finished, Job, Report, pool
 
 
 class Timeline:

@@ -11,7 +11,13 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any, NamedTuple
 
-from neuroncore.executors import (
+from neuroncore.program import parse_program
+from nkigym.runners.background import Candidate, CandidateSink
+from nkigym.store import Problem, Result, Store, Stored
+from nkigym.sweeps.tasks import SweepTask
+from nkigym.tuning import Tuned, tune
+from nkigym.tuning.loading import load_kernel
+from tokenplan.executors import (
     Event,
     Executor,
     Failed,
@@ -21,12 +27,6 @@ from neuroncore.executors import (
     Reported,
     WorkerLost,
 )
-from neuroncore.program import parse_program
-from nkigym.runners.background import Candidate, CandidateSink
-from nkigym.store import Problem, Result, Store, Stored
-from nkigym.sweeps.tasks import SweepTask
-from nkigym.tuning import Tuned, tune
-from nkigym.tuning.loading import load_kernel
 
 Row = dict[str, Any]
 """A task's result as plain values; `status` is "ok", or why there is not a result."""

@@ -20,7 +20,6 @@ from neuroncore.commands.suggestions import did_you_mean
 from neuroncore.commands.user_folder import leave_user_folder
 from neuroncore.documents import parse_toml, read_utf8
 from neuroncore.errors import KernelError
-from neuroncore.executors import release
 from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from nkigen_lite.compiler.compile import check_version
@@ -28,6 +27,7 @@ from nkigym.search import STRATEGIES, Budget, parse_budget
 from nkigym.store.problem_keys import costs_version
 from nkigym.tuning.loading import load_kernel
 from nkigym.tuning.task import STARTS
+from tokenplan.executors import release
 
 EXAMPLE = """\
 [sweep]

@@ -11,11 +11,11 @@ from neuroncore.commands.parser import Command, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.commands.streams import command_line
 from neuroncore.errors import LaunchError
-from neuroncore.executors import ExecutorError
 from tokenplan import checker
 from tokenplan.checker import Finding
 from tokenplan.cli import explain, sweep
 from tokenplan.elision.claims import ClaimError
+from tokenplan.executors import ExecutorError
 from tokenplan.graph.canonical_key import key_of
 from tokenplan.report import plan_file
 from tokenplan.report.codes import PAGES

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from neuroncore.commands.function import find_function, parse_name
 from neuroncore.commands.parser import add_output_format, at_least
-from neuroncore.executors.options import add_executor, executor_of
 from tokenplan.cli.kernels import UsageError
+from tokenplan.executors.options import add_executor, executor_of
 from tokenplan.tile_ir import compiler
 from tokenplan.tile_ir.candidates import ORDERINGS
 from tokenplan.tile_ir.results import Store

@@ -17,7 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from neuroncore.executors import (
+from tokenplan.executors import (
     Event,
     Executor,
     Failed,

@@ -334,7 +334,7 @@ def _in_parallel(
 def _pool(importing: Sequence[Task], workers: int) -> ProcessPoolExecutor:
     """Workers that start with all that is imported here, where a fork is safe: without threads.
 
-    Two processes of `neuroncore.executors.pool` import it again: 1.28 s of CPU until both are ready
+    Two processes of `tokenplan.executors.pool` import it again: 1.28 s of CPU until both are ready
     instead of 0.52 s.
     """
     from concurrent.futures import ProcessPoolExecutor
