@@ -2,8 +2,8 @@
 has numpy and ml_dtypes, on every supported Python that runs here.
 
 The figure that counts is the sum of the sizes of their files, bytecode included; it is calculated,
-and what `pip install --target DIR` leaves is equal to 1 %. Folders are counted beside it, since their
-size depends on the file system.
+and what `pip install --target DIR` leaves is equal to 1 %. Folders are counted beside it, since
+their size depends on the file system.
 """
 
 from __future__ import annotations

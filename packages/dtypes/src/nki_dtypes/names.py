@@ -90,8 +90,8 @@ def resolve(x: object, takes_64_bits: bool = False) -> DType:
         return wide
     try:
         return _SEEN[x]
-    except (KeyError, TypeError):  # TypeError: x is not hashable
-        pass
+    except (KeyError, TypeError):
+        pass  # KeyError: not looked up before; TypeError: x is not hashable
     dtype = x if isinstance(x, DType) else _look_up(x)
     if len(_SEEN) < _MOST_SEEN:
         with contextlib.suppress(TypeError):
