@@ -217,10 +217,19 @@ def test_files_that_cannot_be_used_do_not_stop_the_others(folder):
     assert (folder / "old.py").read_text() == NEW
 
 
-def test_a_file_without_nki_is_not_parsed(folder):
-    (folder / "other.py").write_text("def (:\n")
+def test_a_file_without_nki_is_parsed_where_it_is_named(folder):
+    (folder / "other.py").write_text("a[1](\n")
+    (folder / "sound.py").write_text("x = 1\n")
+    (folder / "cells.ipynb").write_text("[")
 
-    assert run("check", "other.py").exit_code == 0
+    named = run("check", "other.py", "sound.py", "cells.ipynb", "--notebooks")
+    found = run("check", ".", "--notebooks", "--exit-zero")
+
+    assert named.exit_code == 2
+    assert "failed other.py: does not parse: line 1: '(' was never closed" in named.stdout
+    assert "failed cells.ipynb: not a notebook" in named.stdout
+    assert "2 files, 0 kernels: 0 edits safe, 2 files failed" in named.stdout
+    assert found.exit_code == 0 and "failed" not in found.stdout
 
 
 def test_an_internal_error_leaves_the_file_and_migrates_the_others(folder, monkeypatch):

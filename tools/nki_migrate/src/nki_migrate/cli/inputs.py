@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nki_migrate.cli.settings import Chosen
 from nki_migrate.engine.notebooks import SUFFIX
-from nki_migrate.engine.processing import Task, failed, imports_of
+from nki_migrate.engine.processing import Task, failed, imports_of, unparsable
 from nki_migrate.engine.results import FileResult
 from nki_migrate.files.discovery import find_files
 from nki_migrate.files.sources import UnreadableSourceError, decode, mentions_nki, read_bytes
@@ -30,11 +30,10 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Files to work on, unreadable ones, and the number of files that mention no nki."""
+    """Files to work on, and the ones that cannot be read or parsed."""
 
     inputs: tuple[Input, ...]
     failures: tuple[FileResult, ...]
-    not_parsed: int
 
 
 def read_inputs(
@@ -46,15 +45,17 @@ def read_inputs(
     notebooks: bool = False,
     add_ignores: bool = False,
 ) -> Inputs:
-    """Find and read every file; one that cannot be read becomes a failure beside the others."""
+    """Find and read every file; one that cannot be read becomes a failure beside the others.
+
+    Files that mention no nki are left out; of these, one that is named itself has to parse.
+    """
     suffixes = (".py", SUFFIX) if notebooks else (".py",)
     named = [Path(path) for path in paths if path != STDIN]
     found = find_files(named, chosen.exclusion_for, suffixes)
     task_of = partial(Task, self_check=self_check, add_ignores=add_ignores)
     failures = [failed(problem.path, problem.reason) for problem in found.problems]
     inputs: list[Input] = []
-    launching: list[tuple[Path, bytes]] = []  # no word of nki, but maybe a launch of a kernel
-    not_parsed = 0
+    others: list[tuple[Path, bytes]] = []  # no word of nki, but maybe a launch of a kernel
     if STDIN in paths:
         request = chosen.request_for(Path(stdin_name))
         raw = sys.stdin.buffer.read()
@@ -68,19 +69,17 @@ def read_inputs(
         if mentions_nki(raw):
             task = task_of(str(file), raw, chosen.request_for(file))
             inputs.append(Input(file, task))
-        elif b"](" in raw:
-            launching.append((file, raw))
-        else:
-            not_parsed += 1
+        elif b"](" in raw or file in named:
+            others.append((file, raw))
     stems = {Path(item.task.path).stem.encode() for item in inputs}
-    for file, raw in launching:
-        if stems & imports_of(raw):
+    for file, raw in others:
+        if b"](" in raw and stems & imports_of(raw):
             task = task_of(str(file), raw, chosen.request_for(file))
             inputs.append(Input(file, task))
-        else:
-            not_parsed += 1
+        elif file in named and (failure := unparsable(str(file), raw)):
+            failures.append(failure)
     inputs.sort(key=lambda item: item.file.as_posix() if item.file else "")
-    return Inputs(tuple(inputs), tuple(failures), not_parsed)
+    return Inputs(tuple(inputs), tuple(failures))
 
 
 def _read(file: Path, notebooks: bool) -> bytes:

@@ -12,8 +12,9 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,23 +63,39 @@ def failed(path: str, error: str, before: str = "") -> FileResult:
 
 def process(task: Task, project: Project | None = None) -> FileResult:
     """Migrate one file in memory. Never raises for a file: what goes wrong is in the result."""
+    return _with_code(task.path, task.raw, lambda code: _processed(task, code, project))
+
+
+def unparsable(path: str, raw: bytes) -> FileResult | None:
+    """The failure of a file that Python does not parse; None for any other."""
+    result = _with_code(path, raw, partial(_parsed, path))
+    return result if result.status is FileStatus.FAILED else None
+
+
+def _parsed(path: str, code: str) -> FileResult:
+    ast.parse(code)
+    return FileResult(path, FileStatus.SKIPPED, UNKNOWN, before=code, after=code)
+
+
+def _with_code(path: str, raw: bytes, work: Callable[[str], FileResult]) -> FileResult:
+    """The result of `work` with the Python of a file, or what is wrong with the file."""
     text, book = "", None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SyntaxWarnings of the user's file are not our news
-            text = decode(task.raw).text
-            if not task.path.endswith(SUFFIX):
-                return _processed(task, text, project)
+            text = decode(raw).text
+            if not path.endswith(SUFFIX):
+                return work(text)
             book = read_notebook(text)
-            return book.result(_processed(task, book.code, project))
+            return book.result(work(book.code))
     except (UnreadableSourceError, NotebookError) as error:
-        return failed(task.path, str(error), text)
+        return failed(path, str(error), text)
     except SyntaxError as error:
-        return failed(task.path, f"does not parse: {_place(book, error)}: {error.msg}", text)
+        return failed(path, f"does not parse: {_place(book, error)}: {error.msg}", text)
     except (RecursionError, MemoryError):
-        return failed(task.path, "does not parse: nested too deeply", text)
+        return failed(path, "does not parse: nested too deeply", text)
     except Exception as error:
-        return failed(task.path, _internal(error), text)
+        return failed(path, _internal(error), text)
 
 
 def _place(book: Notebook | None, error: SyntaxError) -> str:
