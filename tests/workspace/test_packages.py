@@ -114,5 +114,20 @@ def test_a_package_stays_out_of_the_private_modules_of_others(member: Member):
     assert [n for n in sorted(strangers) if "._" in n and not n.endswith("__")] == []
 
 
+@pytest.mark.parametrize("command", ["nkigym", "tokenplan", "nki_migrate"])
+@pytest.mark.parametrize("words", ["--help", "bogus", "--bogus", ""])
+def test_a_command_line_without_a_command_imports_no_numpy(command: str, words: str):
+    run = (
+        "import runpy, sys\n"
+        f"sys.argv = ['{command}', *{words.split()!r}]\n"
+        "try:\n"
+        f"    runpy.run_module('{command}', run_name='__main__')\n"
+        "finally:\n"
+        "    print('numpy' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False", done.stderr
+
+
 def test_the_runtime_and_beta2_install_at_most_6_mb():
     assert 1_000_000 < size_on(sys.executable).files <= MOST_BYTES

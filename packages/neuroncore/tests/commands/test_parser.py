@@ -19,7 +19,7 @@ from neuroncore.commands.parser import (
 def stderr_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     parser = make_parser("tool", "Does.", "")
     commands = [Command(n, "x", add_output_format, lambda given: 0) for n in ("tune", "show")]
-    parsers = add_commands(parser, commands)
+    parsers = add_commands(parser, commands, words)
     with pytest.raises(SystemExit, match="2"):
         parse(parsers[words[0]], words[1:]) if words[0] in parsers else parser.parse_args(words)
     return capsys.readouterr().err
@@ -39,6 +39,16 @@ def stderr_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 )
 def test_a_word_that_is_none_of_the_choices_is_named_with_the_nearest(words, message, capsys):
     assert message in stderr_of(words, capsys)
+
+
+def test_only_the_command_of_the_line_gets_its_options(capsys):
+    added = []
+    commands = [Command(n, "x", added.append, lambda given: 0) for n in ("tune", "show")]
+
+    add_commands(make_parser("tool", "Does.", ""), commands, ["--help"])
+    assert added == []
+    parsers = add_commands(make_parser("tool", "Does.", ""), commands, ["show", "a"])
+    assert added == [parsers["show"]]
 
 
 def test_a_description_of_one_line_is_wrapped_and_examples_stay(monkeypatch):

@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "svg", "a view as scalable graphics, by a browser", partial(_add_view, "svg"), _svg
         ),
     ]
-    return run_commands(parser, commands, argv, (LaunchError,))
+    return run_commands(parser, commands, argv, lambda: (LaunchError,))
 
 
 def _add_page(parser: argparse.ArgumentParser) -> None:

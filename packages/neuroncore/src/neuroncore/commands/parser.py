@@ -104,9 +104,12 @@ def _never(given: argparse.Namespace) -> bool:
 
 
 def add_commands(
-    parser: argparse.ArgumentParser, commands: Sequence[Command]
+    parser: argparse.ArgumentParser, commands: Sequence[Command], words: Sequence[str]
 ) -> Mapping[str, argparse.ArgumentParser]:
-    """The parser of each subcommand; a line that it parses has its `run` and `parser`."""
+    """The parser of each subcommand; a line that it parses has its `run` and `parser`.
+
+    Only the ones that `words` name get their options, whose functions may import much.
+    """
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in commands:
         added = subparsers.add_parser(
@@ -115,9 +118,10 @@ def add_commands(
             description=f"{command.help[0].upper()}{command.help[1:]}.",
             epilog=parser.epilog,
         )
-        command.add_options(added)
-        if command.is_confined is not None:
-            add_confinement(added, command.seconds)
+        if command.name in words:
+            command.add_options(added)
+            if command.is_confined is not None:
+                add_confinement(added, command.seconds)
         added.set_defaults(run=command.run, parser=added, is_confined=command.is_confined or _never)
     return subparsers.choices
 

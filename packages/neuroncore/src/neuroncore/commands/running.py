@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from neuroncore.commands.interruption import report_interruption, termination_interrupts
 from neuroncore.commands.parser import Command, add_commands, parse
@@ -21,15 +21,15 @@ def run_commands(
     parser: argparse.ArgumentParser,
     commands: Sequence[Command],
     words: Sequence[str] | None,
-    usage_errors: tuple[type[Exception], ...] = (),
+    usage_errors: Callable[[], tuple[type[Exception], ...]] = tuple,
     interrupted: str = "nothing was reported",
     max_lines: int | None = None,
 ) -> int:
     """Run the subcommand that `words` (None: the command line) begin with; the exit code.
 
-    Errors go to stderr, the ones of `usage_errors` with exit code 2. Raises SystemExit for options
-    that the subcommand does not have, and for `--help`. Errors are cut to
-    `max_lines`, where that is given, without the option `--verbose`.
+    Errors go to stderr, the ones that `usage_errors` gives with exit code 2; they are cut to
+    `max_lines`, where that is given, without the option `--verbose`. Raises SystemExit for options
+    that the subcommand does not have, and for `--help`.
     """
     given = _parsed(parser, commands, sys.argv[1:] if words is None else words)
     if words is None and given.is_confined(given):
@@ -41,7 +41,7 @@ def run_commands(
         return given.run(given)
     except KeyboardInterrupt:
         return report_interruption(parser.prog, interrupted)
-    except (OptionError, *usage_errors) as mistake:
+    except (OptionError, *usage_errors()) as mistake:
         if isinstance(mistake, KernelError):
             mistake.place = None  # of the command line, not of a program
         parser.exit(2, f"{parser.prog}: {mistake}\n")
@@ -68,7 +68,7 @@ def _failed(
 def _parsed(
     parser: argparse.ArgumentParser, commands: Sequence[Command], words: Sequence[str]
 ) -> argparse.Namespace:
-    parsers = add_commands(parser, commands)
+    parsers = add_commands(parser, commands, words)
     known = parsers.get(words[0]) if words else None
     return parser.parse_args(words) if known is None else parse(known, words[1:])
 

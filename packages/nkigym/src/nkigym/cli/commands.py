@@ -6,17 +6,11 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from types import ModuleType
 
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.commands.streams import command_line
-from nkigym.checker import CertificateFileError
-from nkigym.cli import check, stored, sweep
-from nkigym.cli import enumerate as enumeration
-from nkigym.cli import tune as tuning
-from nkigym.cli.writing import check_files
-from nkigym.store import StoreError
-from nkigym.sweeps import SweepFileError
 
 _EXAMPLE = """\
 examples:
@@ -42,27 +36,72 @@ def _is_local(given: argparse.Namespace) -> bool:
     return getattr(given, "ray", None) is None and getattr(given, "runner", "") != "neuron"
 
 
+def _enumerate() -> ModuleType:
+    from nkigym.cli import enumerate
+
+    return enumerate
+
+
+def _tune() -> ModuleType:
+    from nkigym.cli import tune
+
+    return tune
+
+
+def _sweep() -> ModuleType:
+    from nkigym.cli import sweep
+
+    return sweep
+
+
+def _check() -> ModuleType:
+    from nkigym.cli import check
+
+    return check
+
+
+def _stored() -> ModuleType:
+    from nkigym.cli import stored
+
+    return stored
+
+
+def _unusable_files() -> tuple[type[Exception], ...]:
+    from nkigym.checker import CertificateFileError
+    from nkigym.store import StoreError
+    from nkigym.sweeps import SweepFileError
+
+    return StoreError, SweepFileError, CertificateFileError
+
+
+# The modules of subcommands import NumPy and the timeline: 0.3 s of CPU time.
 COMMANDS = (
     Command("enumerate", "every program that transforms reach from a tiled function",
-            enumeration.add_options, enumeration.run),
+            lambda parser: _enumerate().add_options(parser), lambda given: _enumerate().run(given)),
     Command("tune", "the fastest schedule of a function or kernel, checked, as source",
-            tuning.add_options, tuning.run, _is_local),
+            lambda parser: _tune().add_options(parser), lambda given: _tune().run(given),
+            _is_local),
     Command("sweep", "many tunings as one run that can be resumed",
-            sweep.add_options, sweep.run, _is_local),
+            lambda parser: _sweep().add_options(parser), lambda given: _sweep().run(given),
+            _is_local),
     Command("check", "certificates, schedules, programs and sources, checked",
-            check.add_options, check.run, _is_local),
-    Command("show", "the contents of a store", stored.add_show, stored.show),
-    Command("best", "the fastest schedules of a kernel in a store", stored.add_best, stored.best),
+            lambda parser: _check().add_options(parser), lambda given: _check().run(given),
+            _is_local),
+    Command("show", "the contents of a store",
+            lambda parser: _stored().add_show(parser), lambda given: _stored().show(given)),
+    Command("best", "the fastest schedules of a kernel in a store",
+            lambda parser: _stored().add_best(parser), lambda given: _stored().best(given)),
     Command("measure", "the fastest schedules by the model, by values here, or on a device",
-            stored.add_measure, stored.measure, _is_local),
+            lambda parser: _stored().add_measure(parser), lambda given: _stored().measure(given),
+            _is_local),
     Command("replay", "replay, check and estimate a stored schedule",
-            stored.add_replay, stored.replay, _is_local),
+            lambda parser: _stored().add_replay(parser), lambda given: _stored().replay(given),
+            _is_local),
     Command("export", "a stored schedule's kernel, program or steps",
-            stored.add_export, stored.export),
+            lambda parser: _stored().add_export(parser), lambda given: _stored().export(given)),
 )  # fmt: skip
 
 
-UNUSABLE_FILES = (StoreError, SweepFileError, CertificateFileError)
 MAX_LINES = 5
 """Of a rejection without --verbose."""
 
@@ -73,6 +112,8 @@ def _with_checks(command: Command) -> Command:
         parser.add_argument("-v", "--verbose", action="store_true", help="rejections in full")
 
     def run(given: argparse.Namespace) -> int:
+        from nkigym.cli.writing import check_files
+
         check_files(given)
         return command.run(given)
 
@@ -84,4 +125,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
     parser = make_parser("nkigym", "Certified search over schedules of NKI kernels.", _EXAMPLE)
     commands = [_with_checks(command) for command in COMMANDS]
-    return run_commands(parser, commands, argv, UNUSABLE_FILES, max_lines=MAX_LINES)
+    return run_commands(parser, commands, argv, _unusable_files, max_lines=MAX_LINES)

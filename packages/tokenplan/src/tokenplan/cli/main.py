@@ -6,21 +6,16 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from neuroncore.commands.parser import Command, add_output_format, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.commands.streams import command_line
 from neuroncore.errors import LaunchError
-from tokenplan import checker
-from tokenplan.checker import Finding
-from tokenplan.cli import explain, sweep
-from tokenplan.elision.claims import ClaimError
-from tokenplan.executors import ExecutorError
-from tokenplan.graph.canonical_key import key_of
-from tokenplan.report import plan_file
-from tokenplan.report.codes import PAGES
-from tokenplan.tile_ir.bytecode import BytecodeError
-from tokenplan.tile_ir.results import SweepError
+
+if TYPE_CHECKING:
+    from tokenplan.checker import Finding
 
 _EXAMPLE = """\
 examples:
@@ -37,12 +32,37 @@ options.
 """
 
 
+# The modules of subcommands import NumPy and the timeline: 0.3 s of CPU time.
+
+
+def _explain() -> ModuleType:
+    from tokenplan.cli import explain
+
+    return explain
+
+
+def _sweep() -> ModuleType:
+    from tokenplan.cli import sweep
+
+    return sweep
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    from tokenplan import checker
+
+    checker.add_options(parser)
+
+
 def _add_code(parser: argparse.ArgumentParser) -> None:
+    from tokenplan.report.codes import PAGES
+
     parser.add_argument("code", choices=PAGES, help=f"one of {', '.join(PAGES)}", metavar="CODE")
     add_output_format(parser)
 
 
 def _print_page(given: argparse.Namespace) -> int:
+    from tokenplan.report.codes import PAGES
+
     page = PAGES[given.code]
     print(json.dumps(asdict(page), indent=1) if given.output_format == "json" else page.text())
     return 0
@@ -50,11 +70,17 @@ def _print_page(given: argparse.Namespace) -> int:
 
 def _check(given: argparse.Namespace) -> int:
     """Prints the report; 1 where something is wrong, 2 for a file that is not a plan file."""
+    from tokenplan import checker
+
     return checker.run(given, _wrong_key)
 
 
 def _wrong_key(text: str) -> Iterator[Finding]:
     """E4 where the key is not that of the kernel and the claims in the file, names left out."""
+    from tokenplan.checker import Finding
+    from tokenplan.graph.canonical_key import key_of
+    from tokenplan.report import plan_file
+
     stated = json.loads(text)["key"]
     try:
         computed = key_of(plan_file.read(text)[0])
@@ -75,16 +101,24 @@ def _is_local(given: argparse.Namespace) -> bool:
 
 COMMANDS = (
     Command("explain", "which operations of a kernel wait for which, and why",
-            explain.add_options, explain.run, _always),
+            lambda parser: _explain().add_options(parser), lambda given: _explain().run(given),
+            _always),
     Command("check", "check a plan file with code that shares nothing with the analysis",
-            checker.add_options, _check),
+            _add_check, _check),
     Command("sweep", "compile only the parameters of a Tile IR kernel that can win",
-            sweep.add_options, sweep.run, _is_local),
+            lambda parser: _sweep().add_options(parser), lambda given: _sweep().run(given),
+            _is_local),
     Command("explain-code", "what a code such as W2 means", _add_code, _print_page),
 )  # fmt: skip
 
 
-_USAGE_ERRORS = (ClaimError, BytecodeError, SweepError, ExecutorError)
+def _usage_errors() -> tuple[type[Exception], ...]:
+    from tokenplan.elision.claims import ClaimError
+    from tokenplan.executors import ExecutorError
+    from tokenplan.tile_ir.bytecode import BytecodeError
+    from tokenplan.tile_ir.results import SweepError
+
+    return ClaimError, BytecodeError, SweepError, ExecutorError
 
 
 @command_line("tokenplan")
@@ -93,4 +127,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser(
         "tokenplan", "Which orders a kernel needs: proved, explained, scheduled, checked.", _EXAMPLE
     )
-    return run_commands(parser, COMMANDS, argv, _USAGE_ERRORS)
+    return run_commands(parser, COMMANDS, argv, _usage_errors)

@@ -82,8 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             near = did_you_mean(words[0], names)
             parser.error(f"{words[0]!r} is neither a command nor a path{near}")
         words = ["check", *words]
-    errors = (ConfigError, CasesError, FactsError)
-    return run_commands(parser, COMMANDS, words or ["--help"], errors, "every file is whole")
+    return run_commands(
+        parser, COMMANDS, words or ["--help"], lambda: (ConfigError, CasesError, FactsError),
+        "every file is whole",
+    )  # fmt: skip
 
 
 def _is_path_or_option(word: str) -> bool:
