@@ -534,7 +534,7 @@ def test_a_head_is_found_by_its_address_of_either_version(host, form):
 def test_absent_ray_names_the_extra(monkeypatch):
     monkeypatch.setattr("tokenplan.executors.ray_actors.find_spec", lambda name: None)
 
-    with pytest.raises(ExecutorError, match=r"pip install 'neuroncore\[ray\]'"):
+    with pytest.raises(ExecutorError, match=r"pip install 'tokenplan\[ray\]'"):
         ray_cluster("local", 1)
 
 
