@@ -280,6 +280,7 @@ def test_compilation_is_hidden_by_the_search_and_by_other_compilations(
     searched = tuned_with(
         capsys, *device, "--artefacts", artefacts, "--store", store, "--budget", "12s"
     )
+    monkeypatch.setenv("FAKE_NEURON", "compiler waits for another")
     words = ("measure", store, *device, "--artefacts", str(tmp_path / "b"), "--jobs", "2")
     assert main([*words, "--number", "4"]) == 0
 

@@ -12,7 +12,8 @@ from neuroncore.commands.files import OutputError
 from neuroncore.commands.folders import LOCK, new_folder
 from nkigym.baseline import baseline_kernel
 from nkigym.runners import Interpreter, Neuron, NeuronError, Timeline, case_of, cores
-from nkigym.runners.neuron import NEFF, VERSIONS_FILE, visible_cores
+from nkigym.runners.neuron_installation import visible_cores
+from nkigym.runners.neuron_processes import NEFF, VERSIONS_FILE
 from nkigym.runners.protocol import wrong_output
 
 TWO = baseline_kernel(tuning_kernels.two, "f32[128,64]", "f32[128,64]")

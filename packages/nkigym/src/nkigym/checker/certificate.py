@@ -48,8 +48,12 @@ class Certificate:
         made = numbered(
             self.program, function.shapes([shape for _, shape in self.program.parameters])
         )
-        wanted = function.values(self.program.parameters, made.size, made.number)
-        return [*made.findings, *wrong_values(made, wanted), *(made.findings or self._false(made))]
+        expected = function.values(self.program.parameters, made.size, made.number)
+        return [
+            *made.findings,
+            *wrong_values(made, expected),
+            *(made.findings or self._false(made)),
+        ]
 
     def _false(self, made: Numbered) -> list[Finding]:
         """Claims that are missing, or that claim unequal contents to be equal."""

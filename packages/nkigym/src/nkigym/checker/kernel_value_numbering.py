@@ -51,12 +51,12 @@ def check_kernels(before: Program, after: Program) -> list[Finding]:
         differing = (name for name in root if name in given and root[name] != given[name])
         return [Finding(None, f"its {n}: {given[n]}, not {root[n]}") for n in differing]
     try:
-        wanted, found = kernel_values(before), kernel_values(after)
+        expected, found = kernel_values(before), kernel_values(after)
     except NotAllowedError as wrong:
         return [Finding(None, str(wrong))]
     findings = []
     names = [*before.results, *(buffer.name for buffer in before.parameters)]
-    for name, one, other in zip(names, wanted, found, strict=True):
+    for name, one, other in zip(names, expected, found, strict=True):
         if (differs := one != other).any():
             first = tuple(int(n) for n in np.argwhere(differs)[0])
             count = int(differs.sum())

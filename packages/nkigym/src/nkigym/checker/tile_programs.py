@@ -41,13 +41,13 @@ def check_same(program: TileProgram, root: TileProgram) -> list[Finding]:
     if program.dtype != root.dtype:
         return [Finding(None, f"it computes in {program.dtype}, not {root.dtype}")]
     size, number = gcd(atom_size(program), atom_size(root)), Numbers()
-    expected = numbered(root, None, size, number)
-    if expected.findings:
-        return expected.findings
+    reference = numbered(root, None, size, number)
+    if reference.findings:
+        return reference.findings
     shapes = {s.output.name: s.output.shape for s in root.statements if s.operator == ALLOCATE}
     made = numbered(program, [shapes[name] for name in root.returns], size, number)
-    wanted = [expected.outputs[name] for name in root.returns]
-    return [*made.findings, *wrong_values(made, wanted)]
+    expected = [reference.outputs[name] for name in root.returns]
+    return [*made.findings, *wrong_values(made, expected)]
 
 
 def check_root(program: TileProgram) -> list[Finding]:
@@ -88,7 +88,7 @@ STRIP = 16
 def executed(program: TileProgram, function: Function, seed: int = 0) -> list[Finding]:
     """Where the program differs from the function on integers, to the bit; nothing where equal."""
     try:
-        inputs, wanted = _case(program.parameters, function, seed)
+        inputs, expected = _case(program.parameters, function, seed)
     except NotAllowedError as wrong:
         return [Finding(None, str(wrong))]
     machine = _Machine(program, inputs)
@@ -97,25 +97,25 @@ def executed(program: TileProgram, function: Function, seed: int = 0) -> list[Fi
             _TAKE.get(statement.operator, _Machine.call)(machine, statement)
         except NotAllowedError as wrong:
             return [Finding(line, str(wrong))]
-    if len(program.returns) != len(wanted):
-        return [Finding(None, f"returns {len(program.returns)} outputs, not {len(wanted)}")]
+    if len(program.returns) != len(expected):
+        return [Finding(None, f"returns {len(program.returns)} outputs, not {len(expected)}")]
     found = (
         _difference(name, machine.outputs.get(name), array)
-        for name, array in zip(program.returns, wanted, strict=True)
+        for name, array in zip(program.returns, expected, strict=True)
     )
     return [Finding(None, f"{what} (seed {seed})") for what in found if what is not None]
 
 
-def _difference(name: str, given: np.ndarray | None, wanted: np.ndarray) -> str | None:
+def _difference(name: str, given: np.ndarray | None, expected: np.ndarray) -> str | None:
     """The difference of an output from the expected one."""
-    if given is None or given.shape != wanted.shape:
-        return f"no {name} of shape {wanted.shape}"
-    differs = given != wanted
+    if given is None or given.shape != expected.shape:
+        return f"no {name} of shape {expected.shape}"
+    differs = given != expected
     if not differs.any():
         return None
     row, column = np.argwhere(differs)[0]
-    got, expected = given[row, column], wanted[row, column]
-    return f"{differs.sum()} elements differ, first {name}[{row}, {column}]: {got}, not {expected}"
+    got, reference = given[row, column], expected[row, column]
+    return f"{differs.sum()} elements differ, first {name}[{row}, {column}]: {got}, not {reference}"
 
 
 @lru_cache(maxsize=8)

@@ -35,7 +35,7 @@ class Numbered:
     """
 
     program: TileProgram
-    wanted: Sequence[Shape] | None
+    expected: Sequence[Shape] | None
     """The shapes of the outputs; None: as they are allocated."""
     size: int
     number: Numbers
@@ -84,8 +84,8 @@ class Numbered:
             raise NotAllowedError(f"{name} is the name of something else")
         if name not in self.program.returns:
             raise NotAllowedError(f"{name} is not the output")
-        place, wanted = self.program.returns.index(name), self.wanted
-        if wanted is not None and (place >= len(wanted) or shape != wanted[place]):
+        place, expected = self.program.returns.index(name), self.expected
+        if expected is not None and (place >= len(expected) or shape != expected[place]):
             raise NotAllowedError(f"the {name} is {shape}")
         self.outputs[name] = {}
 
@@ -159,12 +159,12 @@ gigabyte.
 
 def numbered(
     program: TileProgram,
-    wanted: Sequence[Shape] | None = None,
+    expected: Sequence[Shape] | None = None,
     size: int | None = None,
     number: Numbers | None = None,
 ) -> Numbered:
     """Every statement read once, in atoms of that size (None: as large as it allows)."""
-    made = Numbered(program, wanted, size or atom_size(program), number or Numbers())
+    made = Numbered(program, expected, size or atom_size(program), number or Numbers())
     pieces = sum(_pieces(statement, made.size) for statement in program.statements)
     if pieces > MOST_ATOMS:
         what = f"{pieces:,} pieces and products of pieces, more than {MOST_ATOMS:,}"
@@ -172,8 +172,8 @@ def numbered(
         made.findings.append(Finding(None, f"{why}: {what}"))
         return made
     made.take_all()
-    if wanted is not None and len(program.returns) != len(wanted):
-        what = f"returns {len(program.returns)} outputs, not {len(wanted)}"
+    if expected is not None and len(program.returns) != len(expected):
+        what = f"returns {len(program.returns)} outputs, not {len(expected)}"
         made.findings.append(Finding(None, what))
     missing = [name for name in program.returns if name not in made.outputs]
     made.findings += [Finding(None, f"the {name} is never allocated") for name in missing]
@@ -181,12 +181,12 @@ def numbered(
 
 
 def wrong_values(made: Numbered, every: Sequence[Mapping[Corner, int]]) -> list[Finding]:
-    """Atoms of the outputs that are missing, or not what is wanted of `every` output."""
+    """Atoms of the outputs that are missing, or not what is expected of `every` output."""
     found = []
     numbered = zip(made.program.returns, every, strict=False)  # another number is a finding already
-    for name, wanted in numbered:
+    for name, expected in numbered:
         output = made.outputs.get(name, {})
-        for (row, column), number in wanted.items():
+        for (row, column), number in expected.items():
             if (row, column) not in output:
                 found.append(Finding(None, f"{name}[{row}, {column}] is never written"))
             elif output[row, column] != number:

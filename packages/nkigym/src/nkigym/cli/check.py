@@ -38,11 +38,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prints what is wrong, or what was checked; 1 where something is wrong."""
     with stdout_of_user():
-        findings, said = _checked(given)
+        findings, checked = _checked(given)
     if given.output_format == "json":
-        print(json.dumps({"file": given.file, "findings": findings, "checked": said}))
+        print(json.dumps({"file": given.file, "findings": findings, "checked": checked}))
     else:
-        print("\n".join(findings or said))
+        print("\n".join(findings or checked))
     return 1 if findings else 0
 
 

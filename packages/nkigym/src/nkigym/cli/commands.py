@@ -1,4 +1,4 @@
-"""The command: a table of subcommands, and how what goes wrong is said."""
+"""The command: a table of subcommands, and how errors are reported."""
 
 from __future__ import annotations
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
@@ -15,7 +16,7 @@ from neuroncore.program import Program
 from nkigym.runners.protocol import Case, Measurement, case_of
 from nkigym.runners.recording import Recording
 from nkigym.store import Problem, Store, StoreError
-from tokenplan.executors import Failed
+from tokenplan.executors import Failed, Finished
 from tokenplan.executors.workers import WorkerExecutor
 
 POLL_S = 0.02
@@ -26,6 +27,8 @@ NEWEST = 4
 """So many candidates wait at most: each is better than the ones before."""
 
 Watch = Callable[[Measurement], None]
+Span = tuple[float, float]
+"""Its beginning and its end, in seconds."""
 
 
 class Run:
@@ -35,7 +38,7 @@ class Run:
         self.watch, self.pools, self._opened = watch, pools, ExitStack()
         self.cases: dict[str, Case] = {}
         self.spent_s: dict[str, float] = {}
-        self._waited_s = 0.0
+        self._worked, self._waited = list[Span](), list[Span]()
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
@@ -55,7 +58,13 @@ class Run:
     @property
     def hidden_s(self) -> float:
         """Seconds of compilation, or execution here, that nothing has waited for."""
-        return max(0.0, sum(self.spent_s.values()) - self._waited_s)
+        return max(0.0, sum(self.spent_s.values()) - _shared_s(self._worked, self._waited))
+
+    def has_spent(self, event: Finished | Failed) -> None:
+        """A compilation, or an execution here, has ended now."""
+        now = time.monotonic()
+        self.spent_s[event.key] = event.seconds
+        self._worked.append((now - event.seconds, now))
 
     def submit(self, case: Case) -> None:
         """Measure it after the ones before."""
@@ -68,11 +77,25 @@ class Run:
     def finish(self) -> None:
         """Wait for every case."""
         first, *others = self.pools
+        now = time.monotonic()
         while self.has_jobs:
             is_hidden = not first.num_running or any(pool.num_running for pool in others)
-            began = time.monotonic()
+            began = now
             self.step(POLL_S)
-            self._waited_s += 0.0 if is_hidden else time.monotonic() - began
+            now = time.monotonic()
+            if not is_hidden:
+                continues = self._waited and self._waited[-1][1] == began
+                self._waited.append((self._waited.pop()[0] if continues else began, now))
+
+
+def _shared_s(some: Sequence[Span], others: Sequence[Span]) -> float:
+    """Seconds that are in a span of both."""
+    ends = sorted({end for span in (*some, *others) for end in span})
+    return sum(
+        end - begin
+        for begin, end in pairwise(ends)
+        if all(any(a <= begin and end <= b for a, b in spans) for spans in (some, others))
+    )
 
 
 class BackgroundRunner(Protocol):

@@ -2,112 +2,48 @@
 
 The compiler and the runtime are in different processes, and neither is imported in this one.
 Compilation is a pool of its own, so that candidates compile while others run; a process that runs
-has one core, by environment variable. What is installed and which cores there are is read from
-package metadata and device files.
-
-Interfaces of the vendor's packages are as public sources use them (awslabs/nki-autotune, 2026):
-`neuronxcc.nki_standalone.compile_nki_ir_kernel_to_neff`, `nkipy.runtime.BaremetalExecutor`.
+has one core, by environment variable.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroncore.commands.files import naming_output
-from neuroncore.commands.folders import new_folder, remove_abandoned
-from neuroncore.commands.function import find_function, parse_name
-from neuroncore.errors import KernelError, OptionError
+from neuroncore.commands.folders import remove_abandoned
+from neuroncore.errors import KernelError
 from neuroncore.program import emit, with_canonical_names
 from neuroncore.surface import VERSIONS
 from nkigym.runners.background import Run, failure
+from nkigym.runners.neuron_installation import (
+    PER_LOGICAL,
+    PHYSICAL_CORES,
+    VISIBLE_CORES,
+    NeuronError,
+    cores,
+    installed,
+    visible_cores,
+)
+from nkigym.runners.neuron_processes import (
+    COMPILE,
+    COMPILED,
+    LOG,
+    RUN,
+    CompilePayload,
+    RunPayload,
+    end_of,
+    is_complete,
+)
 from nkigym.runners.protocol import Case, Measurement, with_values, wrong_times
-from tokenplan.executors import Event, Failed, Finished, Job, Limits, Report, pool
-
-PACKAGES = ("nki", "neuronx-cc", "nkipy")
-"""Distributions that compile and run; their versions are part of an artefact's key."""
-CORES_PER_DEVICE = {"trn1": 2, "inf2": 2, "trn2": 8, "trn3": 8}
-VISIBLE_CORES = "NEURON_RT_VISIBLE_CORES"
-PHYSICAL_CORES, PER_LOGICAL = "NEURON_LOGICAL_NC_CONFIG", 1
-"""Physical cores of a logical one; compiler and runtime have to agree, and the runtime's default on
-trn2 is 2 (AWS Neuron: Logical NeuronCore configuration)."""
-NEFF, LOG, VERSIONS_FILE = "file.neff", "log.txt", "versions.json"
-COMPILED = "compiled"
-LOG_LINES = 40
-"""Of a compiler's log that a failure carries."""
-
-
-class NeuronError(OptionError):
-    """The vendor's packages or a device are not there."""
-
-
-def cores(target: str, devices: Path = Path("/dev")) -> int:
-    """The number of cores behind the device files `neuron0`, `neuron1`, …"""
-    found = [file for file in devices.glob("neuron*") if re.fullmatch(r"neuron\d+", file.name)]
-    return len(found) * CORES_PER_DEVICE.get(target, 1)
-
-
-def visible_cores(number: int, variable: str) -> list[int]:
-    """The cores that an environment variable leaves to this process, such as 0-3,6; without one,
-    all of them. Raises NeuronError.
-    """
-    try:
-        ends = [list(map(int, part.split("-"))) for part in variable.split(",") if part.strip()]
-        found = {core for each in ends for core in range(each[0], each[-1] + 1)} if ends else None
-    except ValueError:
-        found = set()
-    chosen = [core for core in range(number) if found is None or core in found]
-    if not chosen:
-        raise NeuronError(
-            f"{VISIBLE_CORES} leaves none of the cores",
-            expected=f"some of 0-{number - 1}",
-            got=variable,
-        )
-    return chosen
-
-
-def installed() -> dict[str, str]:
-    """The version of each of the vendor's packages. Raises NeuronError."""
-    try:
-        return {name: version(name) for name in PACKAGES}
-    except PackageNotFoundError as missing:
-        raise NeuronError(
-            f"the package {missing.name} is not installed", expected=", ".join(PACKAGES),
-            hint="install the AWS Neuron SDK, or use --runner interpreter; see docs/device.md",
-        ) from None  # fmt: skip
-
-
-class CompilePayload(NamedTuple):
-    """A kernel to compile, and where to."""
-
-    folder: Path
-    source: str
-    function: str
-    inputs: tuple[np.ndarray, ...]
-    outputs: tuple[tuple[str, tuple[int, ...], np.dtype], ...]
-    target: str
-    versions: Mapping[str, str]
-    unfinished: str
-    """What the names of folders begin with in which it is compiled."""
-
-
-class RunPayload(NamedTuple):
-    """A kernel to run and the number of runs."""
-
-    compiled: CompilePayload
-    warmup: int
-    repetitions: int
+from tokenplan.executors import Event, Failed, Finished, Job, Limits, pool
 
 
 @dataclass(slots=True)
@@ -215,7 +151,7 @@ class _Run(Run):
         except KernelError as wrong:  # what the installed version cannot express
             self._report(Measurement(key, "error", str(wrong)))
             return
-        if _is_complete(payload.folder):
+        if is_complete(payload.folder):
             self._cached.add(key)
             self._devices.submit(self._job(key))
         elif payload.folder in self._compiling:
@@ -223,7 +159,7 @@ class _Run(Run):
             self._compiling[payload.folder].append(key)
         else:
             self._compiling[payload.folder] = [key]
-            self._compilers.submit(Job(key, f"{__name__}:compile_kernel", payload))
+            self._compilers.submit(Job(key, COMPILE, payload))
 
     def step(self, wait_s: float) -> None:
         self._compilers.step(self._compiled, wait_s)
@@ -231,12 +167,12 @@ class _Run(Run):
 
     def _job(self, key: str) -> Job:
         payload = RunPayload(self._payloads[key], self._runner.warmup, self._runner.repetitions)
-        return Job(key, f"{__name__}:run_kernel", payload)
+        return Job(key, RUN, payload)
 
     def _compiled(self, event: Event) -> None:
         if not isinstance(event, Finished | Failed):
             return
-        self.spent_s[event.key] = event.seconds
+        self.has_spent(event)
         log = ""
         if isinstance(event, Failed) and event.kind != "error":  # an error carries it
             log = self._log(event.key)
@@ -251,7 +187,7 @@ class _Run(Run):
         """The end of what a compilation has printed that did not end by itself."""
         name = f"{self._payloads[key].unfinished}*/{COMPILED}/{LOG}"
         logs = sorted(self._runner.artefacts.glob(name), key=lambda log: log.stat().st_mtime)
-        return _end_of(logs[-1]) if logs else ""
+        return end_of(logs[-1]) if logs else ""
 
     def _ran(self, event: Event) -> None:
         if isinstance(event, Failed):
@@ -276,124 +212,3 @@ class _Run(Run):
                 is_cached=found.key in self._cached,
             )
         )
-
-
-def _is_complete(artefact: Path) -> bool:
-    return all(_has_content(artefact / name) for name in (NEFF, VERSIONS_FILE))
-
-
-def _has_content(file: Path) -> bool:
-    return file.is_file() and file.stat().st_size > 0
-
-
-def _end_of(log: Path) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:])
-
-
-# -- in a process of the compiler ------------------------------------------------------------------
-
-
-class _Output(NamedTuple):
-    """An output as the compiler's interface takes it."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype
-
-
-def compile_kernel(payload: CompilePayload, report: Report) -> None:
-    """Compile in a new folder, which takes its name by content once all of it is there."""
-    with new_folder(payload.unfinished, payload.folder.parent) as unfinished:
-        (made := unfinished / COMPILED).mkdir()
-        (made / "kernel.py").write_text(payload.source)
-        (made / VERSIONS_FILE).write_text(json.dumps(dict(payload.versions)))
-        with _logged(made / LOG):
-            _compile(payload, made)
-        if not _has_content(made / NEFF):
-            raise RuntimeError(f"the compiler has written no {NEFF}")
-        with contextlib.suppress(OSError):  # nothing is there, or another run was first
-            if not _is_complete(payload.folder):  # what a power failure has left
-                payload.folder.rename(unfinished / "incomplete")
-        with contextlib.suppress(OSError):
-            made.rename(payload.folder)
-
-
-def _compile(payload: CompilePayload, folder: Path) -> None:
-    from neuronxcc.nki_standalone import NKI_IR_VERSION, compile_nki_ir_kernel_to_neff
-
-    os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = payload.target
-    kernel = find_function(parse_name(f"{folder}/kernel.py:{payload.function}"))
-    names = _parameters(kernel)
-    compile_nki_ir_kernel_to_neff(
-        kernel_func=kernel,
-        kernel_inputs_dict=dict(zip(names, payload.inputs, strict=True)),
-        kernel_outputs=[_Output(*output) for output in payload.outputs],
-        platform_target=payload.target,
-        logical_nc_config=PER_LOGICAL,
-        output_directory=str(folder),
-        version=NKI_IR_VERSION.beta2,
-        additional_compiler_args="",
-    )
-
-
-def _parameters(kernel: Any) -> list[str]:
-    code = getattr(kernel, "func", kernel).__code__
-    return list(code.co_varnames[: code.co_argcount])
-
-
-@contextlib.contextmanager
-def _logged(path: Path) -> Iterator[None]:
-    """The process's stdout and stderr in a file; an error carries its last lines."""
-    saved = os.dup(1), os.dup(2)
-    with path.open("w") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-        try:
-            yield
-        except Exception as wrong:
-            what = f"{type(wrong).__name__}: {wrong}\n{_end_of(path)}"
-            raise RuntimeError(what.rstrip()) from wrong
-        finally:
-            for number, copy in zip((1, 2), saved, strict=True):
-                os.dup2(copy, number)
-                os.close(copy)
-
-
-# -- in a process of the runtime -------------------------------------------------------------------
-
-
-class _Traced:
-    """A kernel as the runtime's interface takes it."""
-
-    def __init__(self, func: Any, code: Any) -> None:
-        self.func, self._code, self.__name__ = func, code, func.__name__
-
-
-def run_kernel(payload: RunPayload, report: Report) -> tuple[list[Any], list[float]]:
-    """All outputs, and the ns of every repetition."""
-    compiled = payload.compiled
-    written = json.loads((compiled.folder / VERSIONS_FILE).read_text())
-    if written != installed():
-        raise RuntimeError(f"versions disagree: compiled with {written}, running {installed()}")
-    from nkipy.runtime import BaremetalExecutor, CompiledKernel
-
-    kernel = CompiledKernel(_traced(compiled), str(compiled.folder / NEFF))
-    with BaremetalExecutor(verbose=0) as executor:
-        outputs = executor.run(kernel, *compiled.inputs)
-        statistics = executor.benchmark(
-            kernel, *compiled.inputs,
-            warmup_iterations=payload.warmup, benchmark_iterations=payload.repetitions,
-        )  # fmt: skip
-    listed = [outputs] if isinstance(outputs, np.ndarray) else list(outputs)
-    return listed, [1e6 * float(ms) for ms in statistics.durations_ms]
-
-
-def _traced(compiled: CompilePayload) -> _Traced:
-    from nkipy.core.backend.hlo import HLOModule, HLOTensor
-
-    kernel = find_function(parse_name(f"{compiled.folder}/kernel.py:{compiled.function}"))
-    module = HLOModule(name=compiled.function)
-    for name, array in zip(_parameters(kernel), compiled.inputs, strict=True):
-        module.add_parameter(array.shape, array.dtype, name=name)
-    module.set_results([HLOTensor(*output[1:], name=output[0]) for output in compiled.outputs])
-    return _Traced(getattr(kernel, "func", kernel), module)

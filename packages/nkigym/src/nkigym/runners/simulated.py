@@ -68,7 +68,8 @@ class _Executed(Run):
     def _ran(self, event: Event) -> None:
         if not isinstance(event, Finished | Failed):
             return
-        case, self.spent_s[event.key] = self.cases[event.key], event.seconds
+        self.has_spent(event)
+        case = self.cases[event.key]
         if isinstance(event, Failed):
             found = failure(event, "execution")
         else:

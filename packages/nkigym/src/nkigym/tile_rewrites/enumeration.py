@@ -81,9 +81,9 @@ def _reduced(space: RewriteGraph, progress: Progress, limit: float) -> Enumerati
     while todo:
         if len(depths) >= limit:
             return Enumeration(depths, transitions, complete=False)
-        node, sleeping, wanted = todo.popleft()
+        node, sleeping, chosen = todo.popleft()
         for at in range(len(node)):
-            if not wanted >> at & 1:
+            if not chosen >> at & 1:
                 continue
             there = sleeping & space.independent[at]
             for child in space.children(node, (at,)):

@@ -153,7 +153,7 @@ class RewriteGraph:
 
 def certificate(space: RewriteGraph, node: Node, function: str = "matmul") -> Certificate:
     """The program, and the value numbers that every step on the way to it has kept; `function` is
-    what it is said to compute, by the checker's name for it."""
+    what it is claimed to compute, by the checker's name for it."""
     tiles: dict[str, tuple[int, ...]] = {}
     output: dict[tuple[str, int, int], int] = {}
     for part in node:

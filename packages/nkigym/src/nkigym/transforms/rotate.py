@@ -43,15 +43,15 @@ def _rotate(program: Program, step: TransformStep) -> StepResult:
 
 def _on_chip(loop: Loop, space: str) -> Iterator[str]:
     """The tiles that each iteration makes: in `sbuf`, in `psum`, or in both (`chip`)."""
-    wanted = {
+    spaces = {
         "sbuf": (MemorySpace.sbuf,),
         "psum": (MemorySpace.psum,),
         "chip": (MemorySpace.sbuf, MemorySpace.psum),
     }
-    if space not in wanted:
+    if space not in spaces:
         raise TransformError(f"space is sbuf, psum or chip, got {space}")
     for s in loop.body:
-        if isinstance(s, Allocate) and s.buffer.space in wanted[space] and not s.buffer.address:
+        if isinstance(s, Allocate) and s.buffer.space in spaces[space] and not s.buffer.address:
             yield s.buffer.name
 
 

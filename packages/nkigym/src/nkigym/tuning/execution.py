@@ -80,18 +80,18 @@ def hides_unwritten(outputs: Sequence[np.ndarray]) -> bool:
 
 
 def difference(
-    given: Sequence[np.ndarray], wanted: Sequence[np.ndarray], arguments: Sequence[str] = ()
+    given: Sequence[np.ndarray], expected: Sequence[np.ndarray], arguments: Sequence[str] = ()
 ) -> str | None:
     """Where outputs differ, to the bit, all of them compared; None where they do not. The last of
     them are `arguments`, by name.
 
     One NaN is as good as another: its sign and payload follow the order of operands.
     """
-    if len(given) != len(wanted):
-        return f"{len(given)} outputs, not {len(wanted)}"
-    results = [f"output {number}" for number in range(len(wanted) - len(arguments))]
+    if len(given) != len(expected):
+        return f"{len(given)} outputs, not {len(expected)}"
+    results = [f"output {number}" for number in range(len(expected) - len(arguments))]
     names = [*results, *(f"argument {name}" for name in arguments)]
-    for name, one, other in zip(names, given, wanted, strict=True):
+    for name, one, other in zip(names, given, expected, strict=True):
         if one.shape != other.shape or one.dtype != other.dtype:
             return f"{name} is {one.dtype}{one.shape}, not {other.dtype}{other.shape}"
         differs = (_bits(one) != _bits(other)) & ~(is_nan(one) & is_nan(other))

@@ -49,7 +49,7 @@ MANY = 1 << 20
 class Verdict(NamedTuple):
     passed: bool | None
     """None where it could not be decided."""
-    said: str
+    detail: str
 
 
 class Small(NamedTuple):
@@ -92,8 +92,8 @@ def _compare(root: Program, reference: Reference, small: Callable[[], Small | No
     if undecided:
         return Verdict(None, f"roundings decide most elements of output {min(undecided)}")
     relative = relative_rounding(root, formats)
-    said = f"{len(root.results)} outputs of NumPy in float64 ({', '.join(compared)} inputs)"
-    return Verdict(True, f"{said}, to {relative:.0e} and one rounding")
+    detail = f"{len(root.results)} outputs of NumPy in float64 ({', '.join(compared)} inputs)"
+    return Verdict(True, f"{detail}, to {relative:.0e} and one rounding")
 
 
 def _difference(compared: Mapping[str, _Compared], num_outputs: int) -> str | None:

@@ -251,11 +251,11 @@ def problem(
     if not isinstance(given, Program):
         from nkigen_lite import as_spec
 
-        wanted = tuple(as_spec(spec) for spec in specs)
+        converted = tuple(as_spec(spec) for spec in specs)
         if _is_kernel(given):
             make = partial(_captured, given, target, nki)
-            return Problem(make(wanted), make, wanted)
-        return _begun(given, wanted, target, nki, start)
+            return Problem(make(converted), make, converted)
+        return _begun(given, converted, target, nki, start)
     if specs:
         raise ConstraintError("a kernel program says its shapes itself", expected="no specs")
     made = replace(given, target=target or given.target, nki=nki or given.nki)

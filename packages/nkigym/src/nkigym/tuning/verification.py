@@ -52,11 +52,11 @@ class Check:
 
     name: str
     passed: bool | None
-    said: str
+    detail: str
 
     def __str__(self) -> str:
         mark = {True: "ok", False: "FAILED", None: "not checked"}[self.passed]
-        return f"{self.name}: {mark}, {self.said}"
+        return f"{self.name}: {mark}, {self.detail}"
 
 
 Smaller = Callable[[], Iterator[tuple[str, Program]]]
@@ -67,7 +67,7 @@ def verify_winner(
     root: Program, winner: Program, schedule: Sequence[Any], smaller: Smaller,
     reference: Reference | None = None, small: Callable[[], Small | None] = lambda: None,
 ) -> tuple[Check, ...]:  # fmt: skip
-    """Every check of a winner and of the schedule, as JSON, that is said to lead to it; of the
+    """Every check of a winner and of the schedule, as JSON, that is claimed to lead to it; of the
     root too, where the results of the NumPy function that it was made from are given.
 
     Raises VerificationError with the checks where one fails. An illegal program is not executed.
@@ -98,7 +98,7 @@ def _passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
 def _computes(root: Program, reference: Reference, small: Callable[[], Small | None]) -> Check:
     """The kernel to begin with against its function."""
     verdict = compare_with_function(root, reference, small)
-    return Check("function", verdict.passed, verdict.said)
+    return Check("function", verdict.passed, verdict.detail)
 
 
 def replayed(root: Program, schedule: Sequence[Any]) -> Program:
@@ -144,8 +144,8 @@ def replayed_tiles(space: TileSpace, schedule: Sequence[Any]) -> Any:
 def _gives_the_same(root: TileProgram, winner: TileProgram) -> Check:
     """By value numbers of the statements alone."""
     wrong = check_same(winner, root)
-    said = str(wrong[0]) if wrong else "every atom of every output is what it was"
-    return Check("value numbers", not wrong, said)
+    detail = str(wrong[0]) if wrong else "every atom of every output is what it was"
+    return Check("value numbers", not wrong, detail)
 
 
 def _replays(root: Program, winner: Program, schedule: Sequence[Any]) -> Check:
@@ -205,8 +205,8 @@ def _same_values(name: str, root: Program, winner: Program) -> Check:
     unknown = check_kernels(root, root) if wrong else []
     if unknown:
         return Check("value numbers", None, str(unknown[0]))
-    said = str(wrong[0]) if wrong else f"all of {_counted(root)}"
-    return Check(f"value numbers, {name}", not wrong, said)
+    detail = str(wrong[0]) if wrong else f"all of {_counted(root)}"
+    return Check(f"value numbers, {name}", not wrong, detail)
 
 
 def _written_elements(program: Program) -> int:
@@ -225,19 +225,19 @@ def _executes(name: str, root: Program, winner: Program) -> Check:
     memory where an output could be taken for what nothing has written. Arguments that the program
     to begin with leaves alone are compared as well.
     """
-    inputs, wanted = in_domain(root, SEED)
+    inputs, expected = in_domain(root, SEED)
     source, arguments = emit(winner), [buffer.name for buffer in root.parameters]
-    wrong = difference(run_source(source, winner, inputs), wanted, arguments)
+    wrong = difference(run_source(source, winner, inputs), expected, arguments)
     written, first = written_parameters(root), len(root.results)
     outputs = [
-        *wanted[:first],
-        *(a for name, a in zip(arguments, wanted[first:], strict=True) if name in written),
+        *expected[:first],
+        *(a for name, a in zip(arguments, expected[first:], strict=True) if name in written),
     ]
     if wrong is None and hides_unwritten(outputs):
-        wrong = difference(run_source(source, winner, inputs, "zero"), wanted, arguments)
+        wrong = difference(run_source(source, winner, inputs, "zero"), expected, arguments)
     total = sum(array.size for array in outputs)
-    said = f"{total:,} elements of {_counted(root)} equal to the bit"
-    return Check(f"executed, {name}", wrong is None, wrong or said)
+    detail = f"{total:,} elements of {_counted(root)} equal to the bit"
+    return Check(f"executed, {name}", wrong is None, wrong or detail)
 
 
 def _counted(program: Program) -> str:
