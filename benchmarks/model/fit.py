@@ -27,6 +27,9 @@ from neuroncore.timeline.profiles.refit import SPREAD, STEP, fitted_changes
 from neuroncore.timeline.results.uncertainty import Uncertainty
 from neuroncore.work import costs
 
+GIVEN = ("explicit",)
+"""Errors of the model that are not found here: kernels of the library, more than the three families
+of explicit ones here, show a larger one."""
 FREE = (
     ("LAUNCH", "trn1"),
     ("LAUNCH", "trn2"),
@@ -193,12 +196,13 @@ def _spread_lines(fit: Fit, errors: np.ndarray) -> Iterator[str]:
     found, sizes = [fit.found[i] for i in whole], np.abs(errors[whole])
     known, now = np.array([each.known for each in found]), costs()["model_error"]
     shares = np.array([[each.shares.get(name, 0.0) for name in now] for each in found])
-    for name, value in zip(now, fitted_spreads(sizes, known, shares), strict=True):
+    given = np.array([now[name] if name in GIVEN else np.nan for name in now])
+    for name, value in zip(now, fitted_spreads(sizes, known, shares, given), strict=True):
         yield f"  model_error, {name}: {now[name]:.2f} in costs.json, {value:.2f} fitted"
     groups = np.array([fit.points[i].publication for i in whole])
     for what, reaches in (
         ("as costs.json has them", half_widths(known, shares, np.array([*now.values()]))),
-        ("left out like their kernels", left_out_half_widths(sizes, known, shares, groups)),
+        ("left out like their kernels", left_out_half_widths(sizes, known, shares, groups, given)),
     ):
         yield (
             f"  80 % intervals, model errors {what}: {(sizes <= reaches).sum()} of {len(whole)} "

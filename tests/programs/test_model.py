@@ -287,6 +287,17 @@ def test_left_out_points_are_estimated_anew_with_the_constants_of_the_others():
     assert error == pytest.approx(np.log(point.measured / again.predicted))
 
 
+def test_a_given_spread_counts_when_the_others_are_found():
+    errors = np.abs(np.random.default_rng(27).normal(0, [0.1] * 500 + [0.4] * 500))
+    shares = np.repeat(np.eye(2), 500, axis=0)
+
+    spreads = fitted_spreads(errors, np.zeros(1000), shares, np.array([1.0, np.nan]))
+
+    inside = errors <= half_widths(np.zeros(1000), shares, spreads)
+    assert spreads[0] == 1 and spreads[1] < 0.4
+    assert inside[:500].all() and np.mean(inside[500:]) == pytest.approx(0.6, abs=0.03)
+
+
 def test_spreads_leave_a_fifth_of_the_errors_outside():
     errors = np.abs(np.random.default_rng(26).normal(0, [0.1] * 500 + [0.4] * 500))
     shares = np.repeat(np.eye(2), 500, axis=0)
