@@ -50,7 +50,7 @@ def fitted_spreads(
 def _best_spreads(
     errors: np.ndarray, known: np.ndarray, shares: np.ndarray, spreads: np.ndarray, free: np.ndarray
 ) -> np.ndarray:
-    """Of the least score: one after the other of those that are free until none gains."""
+    """Of the least score: one free spread after the other until none gains."""
     before = None
     while before is None or (spreads != before).any():
         before = spreads.copy()

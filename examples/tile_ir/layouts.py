@@ -14,7 +14,7 @@ from runpy import run_path
 
 import numpy as np
 
-from tokenplan.layout import Layout, Swizzle
+from neuroncore.layout import Layout, Swizzle
 from tokenplan.tile_ir import TileKernel
 
 KERNELS = run_path(str(Path(__file__).with_name("kernels.py")), run_name="tile_ir_kernels")

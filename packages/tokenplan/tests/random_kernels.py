@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass, field
 from math import prod
 
+from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
 from tokenplan.kernel.model import PLAIN, Access, Buffer, Kernel, Loop, Mode, Node, Op
-from tokenplan.layout import Swizzle
 
 MOST_INSTANCES = 400
 _MODES = (Mode.read,) * 4 + (Mode.write,) * 3 + (Mode.accumulate,) * 2

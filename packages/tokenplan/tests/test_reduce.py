@@ -6,12 +6,12 @@ import pytest
 from packages.tokenplan.tests import brute_force
 from packages.tokenplan.tests.builders import access, kernel, loop, op
 
+from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
 from tokenplan import Access, Buffer, Kernel, Mode, Op, analyse
 from tokenplan.elision.elide import elide
 from tokenplan.graph.token_graph import REMOVED, Join
 from tokenplan.kernel.model import PLAIN
-from tokenplan.layout import Swizzle
 from tokenplan.reduction.transitive_reduction import (
     _Search,
     moved,

@@ -3,10 +3,10 @@
 import pytest
 from packages.tokenplan.tests.builders import access, kernel, loop, op
 
+from neuroncore.layout import Swizzle
 from tokenplan import analyse
 from tokenplan.elision.elide import elide
 from tokenplan.elision.tested_pairs import all_pairs
-from tokenplan.layout import Swizzle
 from tokenplan.rules import LADDER, NAMES, Pair, decide, says
 from tokenplan.rules.candidate_orders import places
 

@@ -4,10 +4,10 @@ from random import Random
 
 from packages.tokenplan.tests import brute_force
 
+from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
 from tokenplan import Parallel, analyse
 from tokenplan.kernel.model import PLAIN, Access, Buffer, Kernel, Loop, Mode, Op
-from tokenplan.layout import Swizzle
 
 SWIZZLES = (PLAIN, Swizzle.xor(1, 1, 2), Swizzle.xor(2, 1, 3), Swizzle.xor(1, 2, 4))
 

@@ -1,4 +1,4 @@
-"""Whether a reshape is a view, as NumPy decides."""
+"""Whether a reshape is a view, by the layout descriptor, as NumPy decides."""
 
 import random
 

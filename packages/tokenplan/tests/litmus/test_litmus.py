@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from packages.tokenplan.tests import brute_force
 
+from neuroncore.layout import Swizzle
 from neuroncore.program import Affine, parse_program
 from tokenplan import analyse
 from tokenplan.checker import CheckOptions, check_plan, read_plan_file
 from tokenplan.kernel.model import PLAIN, Access, Buffer, Kernel, Loop, Mode, Op
 from tokenplan.kernel.program_reader import read
-from tokenplan.layout import Swizzle
 from tokenplan.report import plan_file
 
 HERE = Path(__file__).parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tokenplan.layout import Layout
+from neuroncore.layout import Layout
 from tokenplan.tile_ir import TileKernel, bytecode, compiler, emit, orders_of
 from tokenplan.tile_ir.verdicts import verdicts
 

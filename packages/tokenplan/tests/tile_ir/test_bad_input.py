@@ -10,8 +10,8 @@ import pytest
 from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.test_sweep import make
 
+from neuroncore.layout import Layout
 from tokenplan.cli.main import main
-from tokenplan.layout import Layout
 from tokenplan.tile_ir import (
     DescriptionError,
     Order,

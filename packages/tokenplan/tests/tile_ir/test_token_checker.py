@@ -7,10 +7,10 @@ import pytest
 from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.random_kernels import random_kernel
 
+from neuroncore.layout import Layout
 from nki_dtypes import bfloat16
 from tokenplan.checker import Execution, ExecutionError
 from tokenplan.checker.memory import runs_of_box, runs_of_elements
-from tokenplan.layout import Layout
 from tokenplan.tile_ir import TileKernel, bytecode, emit, orders_of, total_orders
 from tokenplan.tile_ir.bytecode.building import BodyBuilder
 from tokenplan.tile_ir.bytecode.types import TOKEN, pointer, tile

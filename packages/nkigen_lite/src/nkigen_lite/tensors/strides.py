@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from neuroncore.layout import Layout
 from nkigen_lite.tensors.spec import Shape
 
 
@@ -29,25 +30,10 @@ def reshaped(shape: Shape, strides: tuple[int, ...], new: Shape) -> tuple[int, .
     """The strides of a reshape that is a view, or None where NumPy has to copy."""
     if not prod(shape):
         return contiguous(new)
-    runs = _runs(shape, strides)
-    found: list[int] = []
-    extent, stride = 1, 0
-    for size in reversed(new):
-        if extent == 1 and size > 1:
-            extent, stride = runs.pop()
-        if extent % size:
-            return None
-        found.append(stride if size > 1 else 0)
-        extent, stride = extent // size, stride * size
-    return tuple(reversed(found))
-
-
-def _runs(shape: Shape, strides: tuple[int, ...]) -> list[tuple[int, int]]:
-    """(elements, stride) of the runs that one stride describes, slowest first."""
-    runs: list[tuple[int, int]] = []
-    for size, stride in zip(shape, strides, strict=True):
-        if runs and size > 1 and runs[-1][1] == size * stride:
-            runs[-1] = (runs[-1][0] * size, stride)
-        elif size > 1:
-            runs.append((size, stride))
-    return runs
+    try:
+        found = Layout.of(shape, strides).reshape(new).dims
+    except ValueError:
+        return None
+    if any(len(factors) > 1 for factors in found):
+        return None
+    return tuple(factors[0][1] if factors else 0 for factors in found)

@@ -13,8 +13,8 @@ from enum import StrEnum
 from math import prod
 
 from neuroncore.errors import Place
+from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
-from tokenplan.layout import Swizzle
 
 PLAIN = Swizzle()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from neuroncore.documents import parse_json, wrong_structure
 from neuroncore.errors import LaunchError, Place
+from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
 from tokenplan.graph.canonical_key import key_of
 from tokenplan.graph.diagnostics import Diagnostic
@@ -24,7 +25,6 @@ from tokenplan.graph.token_graph import (
     Witness,
 )
 from tokenplan.kernel.model import PLAIN, Access, Buffer, Kernel, Loop, Mode, Node, Op
-from tokenplan.layout import Swizzle
 
 SCHEMA = "tokenplan/1"
 

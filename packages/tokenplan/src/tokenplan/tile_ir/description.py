@@ -15,9 +15,9 @@ from numbers import Real
 from typing import Any, Never
 
 from neuroncore.errors import LaunchError
+from neuroncore.layout import Layout
 from neuroncore.program import Affine
 from neuroncore.source_location import Place
-from tokenplan.layout import Layout
 from tokenplan.tile_ir.bytecode.types import ITEM_BITS, PADDINGS
 
 ORDERS = {"load": ("weak", "relaxed", "acquire"), "store": ("weak", "relaxed", "release"),

@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from neuroncore.layout import Layout
 from neuroncore.program import Affine
 from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Mode, Node, Op, walk
-from tokenplan.layout import Layout
 from tokenplan.tile_ir.bytecode import Block, BytecodeError, Function, Operation, Value
 from tokenplan.tile_ir.bytecode.control_flow import LEAVES, LOOPS, is_left, may_leave
 from tokenplan.tile_ir.bytecode.types import DYNAMIC, ITEM_BITS, Type, is_view

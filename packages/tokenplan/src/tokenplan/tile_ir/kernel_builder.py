@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore.layout import Layout
 from neuroncore.program import Affine
 from neuroncore.source_location import Place
-from tokenplan.layout import Layout
 from tokenplan.tile_ir.bytecode.types import ITEM_BITS
 from tokenplan.tile_ir.computations import result_of
 from tokenplan.tile_ir.description import (

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from neuroncore.layout import Layout
+from neuroncore.layout.factors import Factors, address, cut, merged
 from neuroncore.program import Affine
 from tokenplan.graph.token_graph import TokenGraph
 from tokenplan.kernel.model import (
@@ -20,8 +22,6 @@ from tokenplan.kernel.model import (
     Node,
     Op,
 )
-from tokenplan.layout import Layout
-from tokenplan.layout.factors import Factors, address, cut, merged
 from tokenplan.tile_ir.description import (
     Array,
     Compute,

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from neuroncore.layout import Flip, TileView, ViewDim, lower
+from neuroncore.layout.factors import merged
 from neuroncore.program import Affine
-from tokenplan.layout import Flip, TileView, ViewDim, lower
-from tokenplan.layout.factors import merged
 from tokenplan.tile_ir.bytecode import Type, Value
 from tokenplan.tile_ir.bytecode.building import BodyBuilder
 from tokenplan.tile_ir.bytecode.types import TOKEN, pointer, tile

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from tokenplan.layout.canonical import split_bits
-from tokenplan.layout.factors import FactoredMap
+from neuroncore.layout.canonical import split_bits
+from neuroncore.layout.factors import FactoredMap
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tokenplan.layout.swizzle import PLAIN, Swizzle
+from neuroncore.layout.swizzle import PLAIN, Swizzle
 
 Factors = tuple[tuple[int, int], ...]
 

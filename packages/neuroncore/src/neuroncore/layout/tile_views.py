@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tokenplan.layout.canonical import IndexBit, split_bits
-from tokenplan.layout.factors import FactoredMap, Factors, cut, merged
+from neuroncore.layout.canonical import IndexBit, split_bits
+from neuroncore.layout.factors import FactoredMap, Factors, cut, merged
 
 PARTITION, GATHER, POINTERS = "partition_view", "gather_scatter_view", "pointer_tile"
 
@@ -75,7 +75,7 @@ class TileView:
 def lower(layout: FactoredMap, tile: Sequence[int]) -> TileView:
     """The view of a layout for tiles of these extents, aligned to multiples of them.
 
-    >>> from tokenplan.layout import Layout, Swizzle
+    >>> from neuroncore.layout import Layout, Swizzle
     >>> print(lower(Layout.of((128, 64)), (64, 64)))
     partition_view of 2 dimensions
     >>> print(lower(Layout.of((2, 2), swizzle=Swizzle.xor(1, 0, 1)), (2, 2)))

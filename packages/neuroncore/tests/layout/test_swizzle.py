@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tokenplan.layout import Swizzle
+from neuroncore.layout import Swizzle
 
 # No clock decides: the same examples every time, however slow the machine.
 CASES = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

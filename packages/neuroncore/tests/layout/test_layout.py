@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import random
 from itertools import product
 from math import prod
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tokenplan.layout import Layout, Swizzle, descriptor, factors, swizzle
+from neuroncore.layout import Layout, Swizzle, descriptor, factors, swizzle
 
 # No clock decides: the same examples every time, however slow the machine.
 CASES = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -375,3 +376,27 @@ def test_bad_input_is_rejected_with_what_was_expected(make, says):
 def test_docstring_examples_run(module):
     results = doctest.testmod(module)
     assert results.attempted and results.failed == 0
+
+
+def test_a_reshape_keeps_the_addresses_in_row_major_order():
+    rng = random.Random(7)
+    reshaped, rejected = 0, 0
+    for _ in range(300):
+        shape = tuple(rng.choice((1, 2, 3, 4, 8)) for _ in range(rng.randint(1, 3)))
+        wide = tuple(n * rng.choice((1, 1, 2)) for n in shape)
+        strides = tuple(prod(wide[d + 1 :]) for d in range(len(wide)))
+        dims = rng.sample(range(len(shape)), len(shape))
+        layout = Layout.of(shape, strides).permute(dims)
+        size = prod(shape)
+        inner = rng.choice([d for d in range(1, size + 1) if size % d == 0])
+        new = (size // inner, inner)
+        try:
+            found = layout.reshape(new)
+        except ValueError:
+            rejected += 1
+            continue
+        reshaped += 1
+        assert (found.addresses() == layout.addresses().reshape(new)).all(), (layout, new)
+    assert reshaped > 200 and rejected
+    with pytest.raises(ValueError, match=r"6 indices do not have shape \(4, 2\)"):
+        Layout.of((6,)).reshape((4, 2))

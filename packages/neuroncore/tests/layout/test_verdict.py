@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from neuroncore.enums import MemorySpace
+from neuroncore.layout import Layout, Mixture, Swizzle
 from neuroncore.machine.core import NeuronCore
-from tokenplan.layout import Layout, Mixture, Swizzle
 
 # No clock decides: the same examples every time, however slow the machine.
 CASES = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from tokenplan.layout import Layout, Swizzle, TileView, lower
+from neuroncore.layout import Layout, Swizzle, TileView, lower
 
 CASES, SEED = 600, 27
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
+from neuroncore.layout import factors as mixed_radix
+from neuroncore.layout.canonical import inverse_of, normal_form, split_bits
+from neuroncore.layout.factors import FactoredMap, Factors
+from neuroncore.layout.swizzle import PLAIN, Swizzle
+from neuroncore.layout.verdict import Verdict, fits_view
 from neuroncore.spec import row_major
-from tokenplan.layout import factors as mixed_radix
-from tokenplan.layout.canonical import inverse_of, normal_form, split_bits
-from tokenplan.layout.factors import FactoredMap, Factors
-from tokenplan.layout.swizzle import PLAIN, Swizzle
-from tokenplan.layout.verdict import Verdict, fits_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,24 @@ of dimension 1
         if sorted(dims) != list(range(len(self.dims))):
             raise ValueError(f"{tuple(dims)} is not a permutation of {len(self.dims)} dimensions")
         return replace(self, dims=tuple(self.dims[d] for d in dims))
+
+    def reshape(self, shape: Sequence[int]) -> Layout:
+        """The same elements in row-major order in another shape.
+
+        >>> Layout.of((4, 6), (8, 1)).reshape((2, 2, 6)) == Layout.of((2, 2, 6), (16, 8, 1))
+        True
+
+        Raises ValueError for a shape of another size, and where a dimension of it would end inside
+        a factor that its size does not divide.
+        """
+        left = mixed_radix.merged(f for factors in self.dims for f in factors)
+        if prod(shape) != self.size:
+            raise ValueError(f"{self.size} indices do not have shape {tuple(shape)}")
+        dims: list[Factors] = []
+        for size in reversed(shape):
+            left, factors = mixed_radix.cut(left, size)
+            dims.insert(0, mixed_radix.merged(factors))
+        return replace(self, dims=tuple(dims))
 
     # -- with others ------------------------------------------------------------------------------
 

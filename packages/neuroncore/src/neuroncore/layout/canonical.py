@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
 
-from tokenplan.layout.factors import FactoredMap, Factors, merged
-from tokenplan.layout.swizzle import Swizzle
+from neuroncore.layout.factors import FactoredMap, Factors, merged
+from neuroncore.layout.swizzle import Swizzle
 
 
 @dataclass(frozen=True, slots=True)
