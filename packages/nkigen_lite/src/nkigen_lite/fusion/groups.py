@@ -153,7 +153,7 @@ class Plan:
     def planned_view(self, value: str) -> ArrayView:
         """The same before there are buffers: what groups write is in C order."""
         base = self.base_of(value)
-        spec = self.graph.specs[base]
+        spec = self.context.specs[base]
         table = self.tables.get(base)
         known = {base: table.source(base) if table else array_view_of(base, spec.shape, spec.dtype)}
         return self.source(value, known)

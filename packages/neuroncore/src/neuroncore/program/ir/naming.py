@@ -248,10 +248,16 @@ def without_clashes(program: Program, needed: Set[str]) -> Program:
     names = {n: underscored(n, taken) for n in buffers if n in needed}
     loops = {n: underscored(n, taken) for n in variables if n in needed or n in buffers}
     name = underscored(program.name, taken) if program.name in needed else program.name
+    named = replace(program, name=name)
+    return _renamed(named, names, loops) if names or loops else named
+
+
+def _renamed(program: Program, names: Mapping[str, str], loops: Mapping[str, str]) -> Program:
+    """The program with other names for buffers and loops."""
     body = tuple(_replaced(s, names, loops) for s in program.body)
     parameters = tuple(_named(b, names) for b in program.parameters)
     results = tuple(names.get(r, r) for r in program.results)
-    return replace(program, name=name, parameters=parameters, body=body, results=results)
+    return replace(program, parameters=parameters, body=body, results=results)
 
 
 def with_canonical_names(program: Program) -> Program:

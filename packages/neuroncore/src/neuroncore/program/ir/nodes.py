@@ -110,8 +110,11 @@ class Access:
 
 def span(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
     """The least and greatest of Σ strides[d] · index[d] for 0 <= index[d] < shape[d]."""
-    ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
-    return sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends)
+    low = high = 0
+    for size, stride in zip(shape, strides, strict=True):
+        end = (size - 1) * stride
+        low, high = (low + end, high) if end < 0 else (low, high + end)
+    return low, high
 
 
 def whole(buffer: Buffer) -> Access:

@@ -48,10 +48,11 @@ def subscript(access: Access, buffer: Buffer) -> tuple[Item, ...] | None:
     """
     if access.dtype is not None or access.indirect is not None:
         return None
-    kept = _match(access, buffer)
+    units = buffer.strides
+    kept = _match(access, buffer.shape, units)
     if kept is None:
         return None
-    starts = _starts(access.offset, buffer.strides)
+    starts = _starts(access.offset, units)
     items = [
         start if keep is None else Slice(start, *keep)
         for start, keep in zip(starts, kept, strict=True)
@@ -63,18 +64,21 @@ def canonical(access: Access, buffer: Buffer) -> Access:
     """The same elements; where a dimension has one element, its stride is the buffer's."""
     if access.dtype is not None or access.indirect is not None:
         return access
-    kept = _match(access, buffer, loose=True)
+    units = buffer.strides
+    kept = _match(access, buffer.shape, units, loose=True)
     if kept is None:
         return access
-    strides = [k[1] * s for k, s in zip(kept, buffer.strides, strict=True) if k is not None]
+    strides = [k[1] * s for k, s in zip(kept, units, strict=True) if k is not None]
     return Access(access.buffer, access.offset, access.shape, tuple(strides))
 
 
 Kept = tuple[int, int]
 
 
-def _match(access: Access, buffer: Buffer, loose: bool = False) -> list[Kept | None] | None:
-    """Per dimension of the buffer, the (count, step) of the access's dimension that runs over it.
+def _match(
+    access: Access, shape: tuple[int, ...], units: tuple[int, ...], loose: bool = False
+) -> list[Kept | None] | None:
+    """Per dimension of a buffer, the (count, step) of the access's dimension that runs over it.
 
     Dimensions keep their order; the first that fits is taken. `loose` ignores the stride of
     dimensions with one element.
@@ -82,14 +86,14 @@ def _match(access: Access, buffer: Buffer, loose: bool = False) -> list[Kept | N
 
     def fits(a: int, d: int) -> int:
         """The step with which dimension a of the access runs over d of the buffer; 0: none."""
-        count, stride, unit = access.shape[a], access.strides[a], buffer.strides[d]
+        count, stride, unit = access.shape[a], access.strides[a], units[d]
         if count == 1:
             return 1 if loose or stride == unit else 0
         step, rest = divmod(stride, unit)
-        return step if not rest and (count - 1) * step < buffer.shape[d] and step > 0 else 0
+        return step if not rest and (count - 1) * step < shape[d] and step > 0 else 0
 
     def match(a: int, d: int) -> list[Kept | None] | None:
-        if d == len(buffer.shape):
+        if d == len(shape):
             return [] if a == len(access.shape) else None
         left = len(access.shape) - a
         step = fits(a, d) if left else 0
@@ -97,7 +101,7 @@ def _match(access: Access, buffer: Buffer, loose: bool = False) -> list[Kept | N
             rest = match(a + 1, d + 1)
             if rest is not None:
                 return [(access.shape[a], step), *rest]
-        if left < len(buffer.shape) - d:
+        if left < len(shape) - d:
             rest = match(a, d + 1)
             if rest is not None:
                 return [None, *rest]

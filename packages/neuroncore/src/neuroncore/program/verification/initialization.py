@@ -9,7 +9,7 @@ ScalarE (see neuroncore.machine.undefined); by boxes, what comes of them is take
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,10 +18,10 @@ from neuroncore.effects import Touch
 from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import UndefinedError, Violation
 from neuroncore.findings import Finding
-from neuroncore.machine.core import NeuronCore
+from neuroncore.instructions import Call as MachineCall
 from neuroncore.machine.undefined import carries, comes_by_element, defined
 from neuroncore.memory import window
-from neuroncore.program.ir.binding import in_elements, machine_call, seen_as, specs_of
+from neuroncore.program.ir.binding import in_elements, seen_as
 from neuroncore.program.ir.nodes import Access, Allocate, Buffer, Call, Loop, Statement
 from neuroncore.program.ir.program import Program
 from neuroncore.program.ir.traversal import Ranges
@@ -48,9 +48,12 @@ class Touches:
     by_element: bool
 
 
-def touches(call: Call, buffers: Mapping[str, Buffer], core: NeuronCore, nki: str) -> Touches:
+Legal = dict[int, MachineCall]
+"""The calls that are legal, by the id of the statement, as the machine's records take them."""
+
+
+def touches(call: Call, made: MachineCall) -> Touches:
     """The effects of a legal call on buffers."""
-    made = machine_call(call, specs_of(call, buffers, core), core, nki)
     mine = call.accesses
     reads, writes = [], []
     for effect in call.record.effects(made):
@@ -68,13 +71,13 @@ def touches(call: Call, buffers: Mapping[str, Buffer], core: NeuronCore, nki: st
     )  # fmt: skip
 
 
-def uninitialised(program: Program, sound: set[int], core: NeuronCore) -> Iterator[Finding]:
+def uninitialised(program: Program, legal: Legal) -> Iterator[Finding]:
     """A finding for each call that reads what may never have been written."""
     buffers = program.buffers()
     num_bytes = sum(b.num_bytes for b in buffers.values())
     small = _played(program.body) <= PLAYED_CALLS and num_bytes <= PLAYED_BYTES
     kind = _Exact if small else _Boxes
-    reader = kind(program, buffers, sound, core)
+    reader = kind(buffers, legal)
     for buffer in program.parameters:
         reader.begin(buffer, written=True)
     reader.block(program.body, {})
@@ -90,10 +93,8 @@ def _played(body: tuple[Statement, ...]) -> int:
 class _Reader:
     """Walks a program; subclasses say what a loop and a region are."""
 
-    program: Program
     buffers: dict[str, Buffer]
-    sound: set[int]
-    core: NeuronCore
+    legal: Legal
     findings: dict[int, Finding] = field(default_factory=dict)
     known: dict[int, Touches] = field(default_factory=dict)
 
@@ -103,7 +104,7 @@ class _Reader:
     def touches(self, call: Call) -> Touches:
         seen = self.known.get(id(call))
         if seen is None:
-            seen = touches(call, self.buffers, self.core, self.program.nki)
+            seen = touches(call, self.legal[id(call)])
             self.known[id(call)] = seen
         return seen
 
@@ -146,7 +147,7 @@ class _Exact(_Reader):
                         self.block(statement.body, {**values, statement.variable: value})
                 case Allocate(buffer):
                     self.begin(buffer)
-                case Call() if id(statement) in self.sound:
+                case Call() if id(statement) in self.legal:
                     self.call(statement, values)
 
     def call(self, call: Call, values: dict[str, int]) -> None:
@@ -250,7 +251,7 @@ class _Boxes(_Reader):
                     self.block(statement.body, {**ranges, statement.variable: statement.values})
                 case Allocate(buffer):
                     self.begin(buffer)
-                case Call() if id(statement) in self.sound:
+                case Call() if id(statement) in self.legal:
                     self.call(statement, ranges)
 
     def call(self, call: Call, ranges: Ranges) -> None:

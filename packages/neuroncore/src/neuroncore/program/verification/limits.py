@@ -7,11 +7,13 @@ first partition and, in PSUM, the place in the bank: all values of those are tri
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
+from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError
 from neuroncore.findings import Finding
+from neuroncore.instructions import Call as MachineCall
 from neuroncore.instructions import check
 from neuroncore.integers.affine import Affine
 from neuroncore.machine.core import NeuronCore
@@ -36,13 +38,25 @@ def limits(
     call: Call, ranges: Ranges, buffers: Mapping[str, Buffer], core: NeuronCore, nki: str
 ) -> list[Finding]:
     """Everything that is wrong with a call while its loop variables run over their ranges."""
+    return judged(call, ranges, buffers, core, nki)[0]
+
+
+def judged(
+    call: Call, ranges: Ranges, buffers: Mapping[str, Buffer], core: NeuronCore, nki: str
+) -> tuple[list[Finding], MachineCall | None]:
+    """As `limits`, and the call of the first iteration where all stay inside of their buffers."""
     wrong = [
         found(call, as_violation(problem))
         for access in call.accesses.values()
         for part in _parts(access)
         if (problem := _strays(part, buffers[part.buffer], ranges, call.is_dma))
     ]
-    return wrong or [*_record_limits(call, ranges, buffers, core, nki)]
+    if wrong:
+        return wrong, None
+    specs, others = _operands(call, ranges, buffers, core)
+    made = machine_call(call, specs, core, nki)
+    every = (made, *(machine_call(call, {**specs, **other}, core, nki) for other in others))
+    return [*_record_limits(call, every)], made
 
 
 def _parts(access: Access) -> Iterator[Access]:
@@ -78,21 +92,29 @@ def _offsets(offset: Affine, ranges: Ranges) -> Iterator[int]:
         yield from (offset.constant + sum(chosen) for chosen in itertools.product(*steps))
 
 
-def _record_limits(
-    call: Call, ranges: Ranges, buffers: Mapping[str, Buffer], core: NeuronCore, nki: str
-) -> Iterator[Finding]:
-    base: dict[str, Spec | type | None] = {}
-    others: list[tuple[str, Spec]] = []
+Specs = dict[str, Spec | type | None]
+
+
+def _operands(
+    call: Call, ranges: Ranges, buffers: Mapping[str, Buffer], core: NeuronCore
+) -> tuple[Specs, list[dict[str, Spec]]]:
+    """The operands at the first iteration, and each one of another spec later."""
+    base: Specs = {}
+    others: list[dict[str, Spec]] = []
     for name in call.record.operands:
         value = call.operands.get(name)
         if isinstance(value, Access):
             base[name], *more = _specs(value, ranges, buffers, core)
-            others += [(name, spec) for spec in more]
+            others += [{name: spec} for spec in more]
         else:
             base[name] = None if value is None else type(value)
+    return base, others
+
+
+def _record_limits(call: Call, every: Sequence[MachineCall]) -> Iterator[Finding]:
     said: set[tuple[str, str | None]] = set()
-    for changed in ({}, *({name: spec} for name, spec in others)):
-        for violation in check(machine_call(call, {**base, **changed}, core, nki)):
+    for made in every:
+        for violation in check(made):
             key = (violation.error.__name__, violation.operand)
             if key not in said:
                 said.add(key)
@@ -108,7 +130,10 @@ def _specs(
     offsets = {first: None}
     if buffer.space.on_chip and not access.offset.is_constant:
         row = max(1, in_elements(access, buffer, buffer.row))
-        offsets |= dict.fromkeys(_reached(access.offset, ranges, row, access, buffer, core))
+        low, high = access.offset.bounds(ranges)
+        if buffer.space is MemorySpace.psum or low // row != high // row:
+            reached = _reached(access.offset, ranges, row, access, buffer, core)
+            offsets |= dict.fromkeys(reached)
     specs = (spec_at(access, buffers, core, offset) for offset in offsets)
     return list(dict.fromkeys(specs))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import LaunchError
 from neuroncore.findings import Finding
@@ -18,8 +16,8 @@ from neuroncore.program.verification.findings import (
     need_program,
     raise_findings,
 )
-from neuroncore.program.verification.initialization import uninitialised
-from neuroncore.program.verification.limits import limits
+from neuroncore.program.verification.initialization import Legal, uninitialised
+from neuroncore.program.verification.limits import judged
 from neuroncore.program.verification.liveness import over_capacity
 from neuroncore.program.verification.structure import structure
 from neuroncore.surface import VERSIONS
@@ -36,10 +34,10 @@ def verify(program: Program, options: Options | None = None, content: bool = Tru
     `options` None is STRICT. Without `content`, reads of what nothing has written are let pass.
     Nothing is executed.
     """
-    findings, sound, core = _calls(program, options or STRICT)
+    findings, legal, core = _calls(program, options or STRICT)
     findings += over_capacity(program, core.target, core.free_bytes_of(MemorySpace.sbuf))
     if content:
-        findings += uninitialised(replace(program, nki=_version(program)), sound, core)
+        findings += uninitialised(program, legal)
     return findings
 
 
@@ -53,8 +51,8 @@ def check_calls(program: Program, options: Options | None = None) -> None:
     raise_findings(program, _calls(program, options or Options())[0])
 
 
-def _calls(program: Program, options: Options) -> tuple[list[Finding], set[int], NeuronCore]:
-    """Findings about structure and calls, the ids of the calls that are legal, the core."""
+def _calls(program: Program, options: Options) -> tuple[list[Finding], Legal, NeuronCore]:
+    """Findings about structure and calls, the calls that are legal, the core."""
     need_program(program)
     findings: list[Finding] = []
     try:
@@ -65,14 +63,14 @@ def _calls(program: Program, options: Options) -> tuple[list[Finding], set[int],
     nki = _version(program)
     more, sound = structure(program, core)
     findings += more
-    buffers = program.buffers()
+    buffers, legal = program.buffers(), Legal()
     for statement, ranges in visit(program.body):
         if isinstance(statement, Call) and id(statement) in sound:
-            wrong = limits(statement, ranges, buffers, core, nki)
-            if wrong:
-                sound.discard(id(statement))
+            wrong, made = judged(statement, ranges, buffers, core, nki)
+            if made is not None and not wrong:
+                legal[id(statement)] = made
             findings += wrong
-    return findings, sound, core
+    return findings, legal, core
 
 
 def _version(program: Program) -> str:

@@ -199,7 +199,7 @@ class Writer:
         """The program that returns these buffers. Raises CodegenError where something else than a
         DMA reads a joined array."""
         (body,) = self._blocks
-        if any(a.buffer in self.joined for s in body for a in accesses(s)):
+        if self.joined and any(a.buffer in self.joined for s in body for a in accesses(s)):
             raise CodegenError("a joined array is read in another way than by tiles")
         return Program(
             self.name, tuple(self.parameters), tuple(body), results, self.target, self.nki

@@ -6,7 +6,7 @@ Versions that some access takes together are renamed together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -48,38 +48,33 @@ class Renamer:
         stores is in `place` from the start. None where the tile is used in another way too."""
         buffer = self.buffers[tile.buffer]
         alike = buffer.dtype is self.buffers[place.buffer].dtype and tile.dtype is None
-        here = any(isinstance(s, Allocate) and s.buffer == buffer for s in block)
-        if not (alike and here and _is_all(tile, buffer)):
+        here = _allocation(block, buffer)
+        if here is None or not (alike and _is_all(tile, buffer)):
             return None
-        dma = block[number]
-        assert isinstance(dma, Call)
-        stores = dma.operands["src"] is tile
-        found = self.versions(block, buffer, number, ranges)
-        if found is None or not found.may_be_renamed(number, stores):
+        naming = self.naming(enumerate(block), buffer)
+        found = self.versions(naming, buffer, ranges)
+        if found is None or not found.may_be_renamed(number, _is_store(block[number], tile)):
             return None
-        return self.renamed(block, number, found.of_transfer(number), buffer, place)
+        moved = _moved(found.of_transfer(number), buffer, place)
+        if moved is None:
+            return None
+        del naming[number]
+        changed = {at: _with_operands(s, moved) for at, s in naming.items()}
+        gone = {number} if self.naming(changed.items(), buffer) else {number, here}
+        return _without(block, gone, changed)
 
-    def renamed(
-        self, block: Body, number: int, uses: list[Use], buffer: Buffer, place: Access
-    ) -> Body | None:
-        """The block with these uses as accesses to `place`, without the transfer."""
-        moved: dict[tuple[int, str], Access] = {}
-        for use in uses:
-            new = _inside(use.access, buffer, place)
-            if new is None:
-                return None
-            moved[id(use.call), use.name] = new
-        result = [_with_operands(s, moved) for at, s in enumerate(block) if at != number]
-        if any(buffer.name in self.named(s) for s in result):
-            return tuple(result)
-        return tuple(s for s in result if not (isinstance(s, Allocate) and s.buffer == buffer))
+    def naming(
+        self, statements: Iterable[tuple[int, Statement]], buffer: Buffer
+    ) -> dict[int, Statement]:
+        """The statements that name the buffer, by their numbers."""
+        return {at: s for at, s in statements if buffer.name in self.named(s)}
 
-    def versions(self, block: Body, buffer: Buffer, number: int, ranges: Ranges) -> Versions | None:
-        """The versions of a tile's elements in a block."""
+    def versions(
+        self, naming: dict[int, Statement], buffer: Buffer, ranges: Ranges
+    ) -> Versions | None:
+        """The versions of a tile's elements; `naming` are the statements that name it."""
         found = Versions(np.zeros(buffer.row, np.int64))
-        for at, statement in enumerate(block):
-            if buffer.name not in self.named(statement):
-                continue
+        for at, statement in naming.items():
             uses = list(self.uses(statement, buffer, ranges, frozenset()))
             if any(use.elements is None for use in uses):
                 return None
@@ -183,6 +178,33 @@ class Versions:
         """The uses of the versions that the transfer moves, but for itself."""
         mine = self.together(number)
         return [use for at, use, v in self.uses if v & mine and at != number]
+
+
+def _is_store(dma: Statement, tile: Access) -> bool:
+    assert isinstance(dma, Call)
+    return dma.operands["src"] is tile
+
+
+def _without(block: Body, gone: Set[int], changed: Mapping[int, Statement]) -> Body:
+    """The block without some statements, others changed, by their numbers."""
+    return tuple(changed.get(at, s) for at, s in enumerate(block) if at not in gone)
+
+
+def _allocation(block: Body, buffer: Buffer) -> int | None:
+    """The number of the statement that allocates the buffer; None where the block does not."""
+    every = enumerate(block)
+    return next((n for n, s in every if isinstance(s, Allocate) and s.buffer == buffer), None)
+
+
+def _moved(uses: list[Use], buffer: Buffer, place: Access) -> dict[tuple[int, str], Access] | None:
+    """The uses as accesses to `place`, by call and operand; None where one of them is none."""
+    moved: dict[tuple[int, str], Access] = {}
+    for use in uses:
+        new = _inside(use.access, buffer, place)
+        if new is None:
+            return None
+        moved[id(use.call), use.name] = new
+    return moved
 
 
 def _with_operands(statement: Statement, moved: dict[tuple[int, str], Access]) -> Statement:

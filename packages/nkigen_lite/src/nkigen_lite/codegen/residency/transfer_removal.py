@@ -98,14 +98,16 @@ class _Rewriter:
             if isinstance(s, Loop) else s
             for s in block
         )  # fmt: skip
-        while (found := self.next(body)) is not None:
+        start = 0
+        while (found := self.next(body, start)) is not None:
             body = self.moved(body, *found, ranges)
+            start = max(0, found[0] - 1)  # an allocation before it may have gone
         return body
 
-    def next(self, body: Body) -> tuple[int, str] | None:
-        """(number, operand) of the first transfer of a resident that is not done."""
+    def next(self, body: Body, start: int) -> tuple[int, str] | None:
+        """(number, operand) of the first transfer from `start` on that is not done."""
         kept = set(map(id, self.kept))
-        for number, statement in enumerate(body):
+        for number, statement in enumerate(body[start:], start):
             if isinstance(statement, Call) and id(statement) not in kept:
                 for name, access in statement.accesses.items():
                     if access.buffer in self.residents:

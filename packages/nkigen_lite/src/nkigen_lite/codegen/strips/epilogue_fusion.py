@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from neuroncore.targets import BANK_ELEMS
@@ -82,10 +83,13 @@ def _crossing(plan: Plan, groups: list[Group]) -> bool:
 
 def _fused(plan: Plan, groups: list[Group]) -> list[KernelPart]:
     fused: dict[int, tuple[Node, ...]] = {}
+    nodes, used = plan.graph.by_name, users(plan.graph)
     known = {g.nodes[0].name for g in groups if g.is_matmul}
     for number, group in enumerate(groups):
         if not group.is_matmul:
-            fused[number] = tuple(n for n in _products_of(plan, group) if n.name in known)
+            inside = [n for v in group.axes.shapes if (n := nodes.get(v)) and n.op == "matmul"]
+            found = _products_of(plan, group, inside, used)
+            fused[number] = tuple(n for n in found if n.name in known)
     gone = {n.name for nodes in fused.values() for n in nodes}
     parts: list[KernelPart] = []
     for number, group in enumerate(groups):
@@ -96,22 +100,20 @@ def _fused(plan: Plan, groups: list[Group]) -> list[KernelPart]:
     return [_keeping(plan, part, parts[i + 1 : i + 2]) for i, part in enumerate(parts)]
 
 
-def _products_of(plan: Plan, group: Group) -> tuple[Node, ...]:
-    """The products that only this group uses, element by element, all of one left matrix."""
-    nodes, used = plan.graph.by_name, users(plan.graph)
+def _products_of(
+    plan: Plan, group: Group, products: list[Node], used: Mapping[str, tuple[Node, ...]]
+) -> list[Node]:
+    """Those of its products that it alone uses, element by element, all of one left matrix."""
     found: list[Node] = []
-    for value in group.axes.shapes:
-        node = nodes.get(value)
-        if node is None or node.op != "matmul":
-            continue
-        why = _reason_for_hbm(plan, group, node, {u.name for u in used[value]})
+    for node in products:
+        why = _reason_for_hbm(plan, group, node, {u.name for u in used[node.name]})
         if why is None and found and node.operands[0] != found[0].operands[0]:
             why = "another product of the group has another left matrix"
         if why is None:
             found.append(node)
         else:
             plan.rejections.append(Rejection(node, plan.groups.index(group), why))
-    return tuple(found)
+    return found
 
 
 def _reason_for_hbm(plan: Plan, group: Group, node: Node, used_by: set[str]) -> str | None:
@@ -135,9 +137,10 @@ def _keeping(plan: Plan, part: KernelPart, after: list[KernelPart]) -> KernelPar
     if len(stored) != 1:
         return part
     (value,) = stored
-    rows, columns = plan.graph.specs[value].shape
+    spec = plan.context.specs[value]
+    rows, columns = spec.shape
     most = sbuf_bytes(plan.context.target.name) // KEPT_SHARE
-    small = bytes_of(columns, rows, plan.graph.specs[value].dtype) <= most
+    small = bytes_of(columns, rows, spec.dtype) <= most
     lefts = {n.operands for n in after[0].products}
     by_left = all(a == value and b != value for a, b in lefts) and lefts
     alone = {u.name for u in users(plan.graph)[value]} <= {n.name for n in after[0].products}

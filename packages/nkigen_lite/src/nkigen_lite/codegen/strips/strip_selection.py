@@ -66,15 +66,22 @@ def longest_strip(plan: Plan, groups: list[Group]) -> StripPlan | None:
         if _depends(plan, group, run):
             break
         before.append((len(run), group))
-    for end in range(len(run), 1, -1):
-        found = tuple(run[:end])
-        if any(g.is_matmul for g in found):
-            strip = _strip(plan, found)
-            shape = _fitting(plan, strip)
-            if shape is not None:
-                early = tuple(g for place, g in before if place < end)
-                return StripPlan(found, strip, *shape, early)
-    return None
+    tries = (_strip_plan(plan, tuple(run[:end]), before) for end in range(len(run), 1, -1))
+    return next(filter(None, tries), None)
+
+
+def _strip_plan(
+    plan: Plan, groups: tuple[Group, ...], before: list[tuple[int, Group]]
+) -> StripPlan | None:
+    """The groups as a strip, behind those of `before` that stand between them; None where there is
+    no product or no room."""
+    usable = sbuf_bytes(plan.context.target.name)
+    if not any(g.is_matmul for g in groups) or _matrix_bytes(plan, groups) > usable:
+        return None
+    strip = _strip(plan, groups)
+    shape = _fitting(plan, strip, usable)
+    early = tuple(g for place, g in before if place < len(groups))
+    return None if shape is None else StripPlan(groups, strip, *shape, early)
 
 
 def _depends(plan: Plan, group: Group, run: list[Group]) -> bool:
@@ -83,19 +90,19 @@ def _depends(plan: Plan, group: Group, run: list[Group]) -> bool:
     return any(plan.base_of(o) in made for n in group.nodes for o in n.operands)
 
 
-def _lead(group: Group, plan: Plan) -> tuple[int, ...] | None:
+def _lead(group: Group) -> tuple[int, ...] | None:
     """(batch…, M) of what the group makes."""
     if group.is_matmul:
         shape = group.nodes[0].spec.shape
     else:
-        shapes = [plan.graph.specs[n.name].shape for n in group.nodes]
+        shapes = [n.spec.shape for n in group.nodes]
         shape = max(shapes, key=lambda s: (len(s), s))
     return shape[:-1] if len(shape) >= 2 and shape[-1] > 1 else None
 
 
 def _joins(plan: Plan, run: list[Group], group: Group) -> bool:
     """Whether the group goes on with the rows of the run."""
-    lead = None if group.is_layout else _lead(run[0] if run else group, plan)
+    lead = None if group.is_layout else _lead(run[0] if run else group)
     if lead is None:
         return False
     made = {n for g in run for n in g.names}
@@ -116,7 +123,7 @@ def _joins(plan: Plan, run: list[Group], group: Group) -> bool:
 
 
 def _product_joins(plan: Plan, node: Node, made: set[str]) -> bool:
-    specs = plan.graph.specs
+    specs = plan.context.specs
     left, right = node.operands
     if any(specs[v].dtype not in _DTYPES for v in (left, right, node.name)):
         return False
@@ -158,7 +165,7 @@ def _strip(plan: Plan, groups: tuple[Group, ...]) -> Strip:
     for node in plan.graph.nodes:
         if node.name not in inside:
             needed |= {plan.base_of(o) for o in node.operands}
-    lead = _lead(groups[0], plan)
+    lead = _lead(groups[0])
     assert lead is not None
     stages = tuple(g.nodes[0] if g.is_matmul else g for g in groups)
     return Strip(stages, lead, frozenset(kept), frozenset(needed & made), _shared(groups, made))
@@ -201,12 +208,9 @@ def write_strip(
     Strips(writer, strip, sources, tiles, *shape).write()
 
 
-def _fitting(plan: Plan, strip: Strip) -> tuple[int, int] | None:
+def _fitting(plan: Plan, strip: Strip, usable: int) -> tuple[int, int] | None:
     """(rows of a partition, interleaved tiles): the most with which all is on chip twice; or
     one row, once."""
-    usable = sbuf_bytes(plan.context.target.name)
-    if _matrix_bytes(plan, strip) > usable:
-        return None
     *larger, least = _candidates(strip)
     held, used = _peaks(plan, strip, least)
     if used > NUM_PSUM_BANKS or held > usable:
@@ -218,11 +222,11 @@ def _fitting(plan: Plan, strip: Strip) -> tuple[int, int] | None:
     return least
 
 
-def _matrix_bytes(plan: Plan, strip: Strip) -> int:
-    """Bytes of SBUF in a partition that the right matrices of its products take."""
-    rights = {product.operands[1] for product in strip.products}
-    specs = (plan.graph.specs[v] for v in rights)
-    return sum(bytes_of(s.shape[-2], s.shape[-1], s.dtype) for s in specs)
+def _matrix_bytes(plan: Plan, groups: tuple[Group, ...]) -> int:
+    """Bytes of SBUF in a partition that the right matrices of their products take."""
+    rights = {group.nodes[0].operands[1] for group in groups if group.is_matmul}
+    specs = plan.context.specs
+    return sum(bytes_of(s.shape[-2], s.shape[-1], s.dtype) for s in map(specs.__getitem__, rights))
 
 
 def _candidates(strip: Strip) -> Iterator[tuple[int, int]]:
@@ -245,7 +249,7 @@ def _peaks(plan: Plan, strip: Strip, shape: tuple[int, int]) -> tuple[int, int]:
     def source(value: str) -> ArrayView:
         base = plan.base_of(value)
         if base not in arrays:
-            spec = plan.graph.specs[base]
+            spec = plan.context.specs[base]
             made = writer.parameter(base, spec.shape or (1,), spec.dtype)
             arrays[base] = buffer_view(made, spec.shape)
         return plan.source(value, arrays)
