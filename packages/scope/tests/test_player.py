@@ -138,15 +138,18 @@ def cases(seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         )
 
 
-QUICK = 6
+QUICK, PROGRAMS, AT_ONCE = 6, 300, 42
+SEEDS = [range(QUICK), *(range(n, n + AT_ONCE) for n in range(QUICK, PROGRAMS, AT_ONCE))]
 
 
 @pytest.mark.parametrize("mode", ["as_written", "device"])
 @pytest.mark.parametrize("nki", ["0.1", "0.6"])
 @pytest.mark.parametrize(
     "seeds",
-    [range(QUICK), pytest.param(range(QUICK, 300), marks=pytest.mark.thorough)],
-    ids=["6 programs", "294 programs"],
+    [
+        pytest.param(s, marks=pytest.mark.thorough if s.start else (), id=f"programs to {s.stop}")
+        for s in SEEDS
+    ],
 )
 def test_programs_are_played_to_the_tick(player, seeds, nki, mode):
     for seed in seeds:

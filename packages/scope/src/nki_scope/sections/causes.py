@@ -18,6 +18,7 @@ from nki_scope.sections.program_changes import (
     ChangeOfProgram,
     alternated,
     each,
+    has_known_addresses,
     left_out,
     loaded_once,
     on_all_partitions,
@@ -26,6 +27,7 @@ from nki_scope.sections.program_changes import (
     rotated,
     spread,
     with_dtype,
+    without_generators,
 )
 from nki_scope.sections.wide_transfers import with_wide_transfers
 
@@ -40,6 +42,7 @@ SHORT_RUN_BYTES = 512
 SHORT_PASS = 64
 """Elements of a partition below which an instruction takes its least time."""
 FEW_QUEUES = 4
+"""If one issues at least as many of the transfers as each of so many would."""
 SHOWN_LINES = 3
 EVACUATORS = (Engine.vector, Engine.scalar)
 Buffers = Mapping[str, Buffer]
@@ -79,10 +82,12 @@ def _run_bytes(access: Access, buffers: Buffers) -> int:
     return run * (access.dtype or buffers[access.buffer].dtype).itemsize
 
 
-def _has_generated_descriptors(bar: Bar, buffers: Buffers) -> bool:
-    return bar.queue is not None and bar.call.attrs.get("dge_mode") in (
-        DgeMode.swdge, DgeMode.hwdge,
-    )  # fmt: skip
+def _has_generated_descriptors(are_known: bool, bar: Bar, buffers: Buffers) -> bool:
+    return (
+        bar.queue is not None
+        and bar.call.attrs.get("dge_mode") in (DgeMode.swdge, DgeMode.hwdge)
+        and has_known_addresses(bar.call) == are_known
+    )
 
 
 def _is_short(bar: Bar, buffers: Buffers) -> bool:
@@ -110,9 +115,15 @@ COSTS = (
         ("DMA_DESCRIPTOR", "DMA_DESCRIPTOR_MIN"),
     ),
     _Cost(
-        "Descriptors are generated one after the other", _has_generated_descriptors,
-        "{count} DMAs have their descriptors made while the kernel runs. Leave dge_mode out "
-        "where addresses are known, or use several engines as generators.",
+        "Descriptors are generated one after the other", partial(_has_generated_descriptors, True),
+        "{count} DMAs of known addresses have their descriptors made while the kernel runs. Leave "
+        "dge_mode and engine out.",
+        "they have no dge_mode", changes=(without_generators,),
+    ),
+    _Cost(
+        "Descriptors are generated one after the other", partial(_has_generated_descriptors, False),
+        "{count} DMAs of computed addresses have their descriptors made while the kernel runs. Use "
+        "several engines as generators, or access more with each DMA.",
         "the generation of descriptors takes no time", ("DMA_ISSUE",),
     ),
     _Cost(
@@ -152,7 +163,7 @@ def _one_queue(timeline: Timeline) -> Iterator[Cause]:
     transfers = [bar for bar in timeline.bars if bar.queue is not None]
     counts = Counter(bar.queue for bar in transfers)
     most = max(counts.values(), default=0)
-    if most >= LEAST_BARS and len(counts) <= FEW_QUEUES:
+    if most >= LEAST_BARS and len(transfers) <= FEW_QUEUES * most:
         yield Cause(
             "Few queues issue the transfers",
             f"{len(transfers)} DMAs share {len(counts)} queues, up to {most} on one, each after "

@@ -109,7 +109,30 @@ def loaded_once(program: Program) -> Program:
 
 def spread(program: Program) -> Program:
     """Loops have four iterations in one, each with calls and tiles of its own."""
-    return rotated(rotated(program))
+    for _ in range(2):
+        program = _with_two_iterations(program, _tiles_and_transfers)
+    return program
+
+
+def _tiles_and_transfers(body: Body) -> Sequence[Statement]:
+    return [*_tiles(body), *(s for s in body if isinstance(s, Call) and s.is_dma)]
+
+
+def without_generators(program: Program) -> Program:
+    """DMAs of known addresses have descriptors that are made before the kernel runs."""
+    found = {id(call) for call in calls(program.body) if call.is_dma and has_known_addresses(call)}
+    return each(found, _without_generator)(program)
+
+
+def has_known_addresses(call: Call) -> bool:
+    """Whether no access of a DMA depends on values that the kernel computes."""
+    return all(access.indirect is None for access in call.accesses.values())
+
+
+def _without_generator(statement: Statement) -> Sequence[Statement]:
+    assert isinstance(statement, Call)
+    own = {n: v for n, v in statement.attrs.items() if n not in ("dge_mode", "engine")}
+    return (replace(statement, attrs=own),)
 
 
 def alternated(chosen: Sequence[Call], change: ChangeOfStatement) -> ChangeOfProgram:
@@ -162,7 +185,12 @@ def rotated(program: Program) -> Program:
 
     A tile that is allocated before a loop and written anew by each iteration is one of the loop.
     """
-    return replace(program, body=tuple(_rotated(_with_own_tiles(program.body))))
+    return _with_two_iterations(program, _tiles)
+
+
+def _with_two_iterations(program: Program, of: Callable[[Body], Sequence[Statement]]) -> Program:
+    """Loops around such statements have two iterations in one, each with tiles of its own."""
+    return replace(program, body=tuple(_rotated(_with_own_tiles(program.body), of)))
 
 
 def _with_own_tiles(body: Body) -> Body:
@@ -206,12 +234,12 @@ def _begins_anew(loop: Loop, buffer: Buffer) -> bool:
     )
 
 
-def _rotated(body: Body) -> Iterator[Statement]:
+def _rotated(body: Body, of: Callable[[Body], Sequence[Statement]]) -> Iterator[Statement]:
     for statement in body:
         if isinstance(statement, Loop):
-            inner = replace(statement, body=tuple(_rotated(statement.body)))
-            names = _second_tiles(inner.body)
-            yield from _doubled(inner, partial(_renamed, names)) if names else (inner,)
+            inner = replace(statement, body=tuple(_rotated(statement.body, of)))
+            second = partial(_renamed, _second_tiles(inner.body))
+            yield from _doubled(inner, second) if of(inner.body) else (inner,)
         else:
             yield statement
 

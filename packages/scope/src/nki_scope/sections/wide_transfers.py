@@ -30,7 +30,8 @@ Body = Sequence[Statement]
 
 def with_wide_transfers(program: Program, least_bytes: int) -> Program:
     """Loads and stores of tiles of a loop move several of them, before and after as many
-    iterations; a loop of nothing but one DMA is that DMA of all iterations where they adjoin.
+    iterations; a loop of nothing but one DMA is that DMA of all iterations where they adjoin or
+    are parts of one tile.
 
     They move so many bytes each, where the loop has as many iterations.
     """
@@ -43,7 +44,7 @@ def _body(body: Body, buffers: Mapping[str, Buffer], least_bytes: int) -> Iterat
             yield statement
             continue
         loop = replace(statement, body=tuple(_body(statement.body, buffers, least_bytes)))
-        one = _adjoining(loop)
+        one = _joined(loop, buffers)
         yield from _blocked(loop, buffers, least_bytes) if one is None else (one,)
 
 
@@ -59,8 +60,8 @@ def _at(statement: Statement, loop: Loop, value: Affine) -> Statement:
     )
 
 
-def _adjoining(loop: Loop) -> Statement | None:
-    """The only DMA of a loop on what all iterations move, where that adjoins along one axis."""
+def _joined(loop: Loop, buffers: Mapping[str, Buffer]) -> Statement | None:
+    """The only DMA of a loop on what all iterations move, along an axis or as one more."""
     match loop.body:
         case [Call(instruction="dma_copy") as call] if loop.trips > 1:
             moved = accesses(call)
@@ -69,8 +70,29 @@ def _adjoining(loop: Loop) -> Statement | None:
                 axes &= {0}
             if axes:
                 joined = map_accesses(call, lambda a: _longer(a, max(axes), loop.trips))
-                return _at(joined, loop, Affine(loop.start))
+            elif all(_has_room(access, loop, buffers[access.buffer]) for access in moved):
+                joined = map_accesses(call, lambda a: _several(a, loop.trips, _step(a, loop)))
+            else:
+                return None
+            return _at(joined, loop, Affine(loop.start))
     return None
+
+
+def _has_room(access: Access, loop: Loop, buffer: Buffer) -> bool:
+    """Whether each iteration accesses a part of its own, on chip in the same partitions."""
+    step = _step(access, loop)
+    if access.indirect is not None or step <= 0:
+        return False
+    return not buffer.space.on_chip or step * loop.trips <= prod(buffer.shape[1:])
+
+
+def _several(access: Access, times: int, step: int) -> Access:
+    """As many accesses, each so many elements after the one before, as one."""
+    shape, strides = (
+        (first, more, *free)
+        for (first, *free), more in ((access.shape, times), (access.strides, step))
+    )
+    return replace(access, shape=shape, strides=strides)
 
 
 def _adjoining_axes(access: Access, loop: Loop) -> set[int]:
@@ -101,12 +123,7 @@ class _Transfer:
     def wide(self, loop: Loop, expansion: Expansion) -> Call:
         """The transfer of the tiles of `expansion`."""
         far = self.call.accesses[self.far]
-        first, *free = far.shape
-        several = replace(
-            far,
-            shape=(first, expansion.places, *free),
-            strides=(far.strides[0], _step(far, loop), *far.strides[1:]),
-        )
+        several = _several(far, expansion.places, _step(far, loop))
         near = "dst" if self.is_load else "src"
         operands = {self.far: several, near: whole(expansion.expanded())}
         return replace(self.call, operands={**self.call.operands, **operands})
