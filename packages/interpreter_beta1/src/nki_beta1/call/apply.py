@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -139,6 +140,68 @@ def _under_mask(
 def on_chip_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     """A 1-D result has one element per partition: tiles have at least two dimensions."""
     return (*shape, 1) if len(shape) == 1 else shape
+
+
+# -- reductions along axes ------------------------------------------------------------------------
+
+
+def reduce_axes(
+    op: Any,
+    x: Any,
+    axis: Any,
+    dtype: Any = None,
+    mask: Any = None,
+    keepdims: bool = False,
+    *,
+    name: str,
+    negate: bool = False,
+) -> Any:
+    """`op` over free axes, which need not be the last ones: an access pattern puts them last.
+
+    `name` is the function in the kernel.
+    """
+    core_of(name).flush()
+    rank = len(x.shape)
+    axes = _axes(axis, rank, name)
+    attrs = {"op": op, "negate": negate}
+    last = tuple(range(rank - len(axes), rank))
+    if axes == last or not all(0 < a < rank for a in axes):
+        return apply("tensor_reduce", {"data": x}, attrs | {"axis": axes, "keepdims": keepdims},
+                     over="data", dtype=dtype, mask=mask)  # fmt: skip
+    order = (*(d for d in range(rank) if d not in axes), *axes)
+    region = region_of(mask, x.shape)
+    result = apply("tensor_reduce", {"data": x.transposed(order)}, attrs | {"axis": last},
+                   over="data", dtype=dtype, mask=region and region.permuted(order))  # fmt: skip
+    if not keepdims:
+        return result
+    return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)])
+
+
+def listed_axes(axis: Any) -> tuple[Any, ...]:
+    """One axis or several, as a tuple."""
+    return tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+
+
+def _axes(axis: Any, rank: int, name: str) -> tuple[int, ...]:
+    """The axes in order, negative ones counted from the end; raises ShapeError for duplicates."""
+    numbers = map(_index, listed_axes(axis))
+    axes = tuple(sorted(a + rank if a < 0 else a for a in numbers))
+    if len(set(axes)) == len(axes):
+        return axes
+    raise ShapeError(
+        f"axis names a dimension twice: {axis}",
+        expected="each dimension once",
+        operand="axis",
+        position=1,
+        instruction=f"nl.{name}",
+    )
+
+
+def _index(axis: Any) -> int:
+    """An axis as an int; TypeError for other values, truth values included."""
+    if isinstance(axis, (bool, np.bool_)):
+        raise TypeError("a truth value")
+    return operator.index(axis)
 
 
 # -- what a mask does, by MaskBehaviour -----------------------------------------------------------

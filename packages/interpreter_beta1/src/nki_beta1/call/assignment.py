@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from neuroncore.errors import ShapeError, SignatureError
 from neuroncore.memory import View
 from nki_beta1.access.access import Access, is_same_place
 from nki_beta1.call.apply import cut
-from nki_beta1.call.elementwise import binary
+from nki_beta1.call.elementwise import binary, copy
 from nki_beta1.execution.accumulation import Where, is_product, note_product, start
 from nki_beta1.execution.emission import run
 from nki_beta1.execution.operands import without_ones
@@ -134,8 +135,9 @@ def _selected(value: Any, shape: tuple[int, ...]) -> Region | None:
 
 
 def fit(value: View, shape: tuple[int, ...]) -> View:
-    """A view of `value` in `shape`: axes of extent 1 are added or dropped, free ones repeated.
+    """`value` in `shape`: axes of extent 1 are added or dropped, free ones repeated.
 
+    Free axes of another rank are split or merged where the elements per partition are as many.
     A value of lower rank gets axes of extent 1 after its own.
     """
     if value.shape == shape:
@@ -143,6 +145,8 @@ def fit(value: View, shape: tuple[int, ...]) -> View:
     value.initialize()
     if without_ones(value.shape) == without_ones(shape):
         return value.derive(value.array.reshape(shape), value.spec.start)
+    if _differs_in_rank(value, shape):
+        return _in_rank(value, shape)
     if value.ndim < len(shape):
         longer = (*value.shape, *[1] * (len(shape) - value.ndim))
         value = value.derive(value.array.reshape(longer), value.spec.start)
@@ -157,12 +161,36 @@ def fit(value: View, shape: tuple[int, ...]) -> View:
     )
 
 
+def _differs_in_rank(value: Any, shape: tuple[int, ...]) -> bool:
+    """Whether free axes of another rank name as many elements, in one order."""
+    own = value.shape
+    return len(own) != len(shape) and own[0] == shape[0] and prod(own) == prod(shape)
+
+
+def _fitting_rank(value: Any, shape: tuple[int, ...]) -> Any:
+    """The value of an update; one of another rank with as many elements in the target's."""
+    is_tile = isinstance(value, (View, Access))
+    return _in_rank(value, shape) if is_tile and _differs_in_rank(value, shape) else value
+
+
+def _in_rank(value: Any, shape: tuple[int, ...]) -> Any:
+    """The value through free axes of another rank; a copy where its elements are not in order."""
+    value.core.flush()
+    view = cut(value, None)
+    if not np.shares_memory(view.array.reshape(shape), view.array):
+        view = copy(view)
+    return view.reshape(shape)
+
+
 def accumulates(target: View, value: Any) -> bool:
     """Try `target += a matmul's result` as the accumulating matmul that it is."""
     pending = value.pending_matmul() if isinstance(value, View) else None  # type: ignore[attr-defined]
     if pending is None or pending.dtype is not target.spec.dtype:
         return False
-    if pending.shape != target.shape or pending.space is not target.spec.space:
+    is_whole = pending.region is None and _differs_in_rank(pending, target.shape)
+    if pending.shape != target.shape and not is_whole:
+        return False
+    if pending.space is not target.spec.space:
         return False
     value.add_into(target)  # type: ignore[union-attr]
     return True
@@ -211,6 +239,8 @@ def _named(value: View | Access, inside: Where = True) -> tuple[View, Where]:
 def update(op: str, target: Any, value: Any, *, spread: bool = False) -> Any:
     """`target op= value`, in place; of a masked value, in its region."""
     region = _selected(value, target.shape)
+    if region is None:
+        value = _fitting_rank(value, target.shape)
     whole = target.of(None) if region is None and isinstance(target, Access) else target
     if whole is not target and isinstance(whole, View):
         _in_place(op)(whole, value)

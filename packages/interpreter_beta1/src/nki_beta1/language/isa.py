@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,14 @@ from neuroncore.spec import as_dtype
 from neuroncore.surface import instruction_names, signature
 from nki_beta1.access.access import Access
 from nki_beta1.call import elementwise
-from nki_beta1.call.apply import apply, cut, not_rectangular, on_chip_shape, parts_of
+from nki_beta1.call.apply import (
+    apply,
+    cut,
+    not_rectangular,
+    on_chip_shape,
+    parts_of,
+    reduce_axes,
+)
 from nki_beta1.call.iota import affine_pattern
 from nki_beta1.call.masked_operands import copy_by_dma, masked_matmul
 from nki_beta1.execution.core import core_of
@@ -135,6 +143,15 @@ def _memset(given: dict[str, Any]) -> Any:
     """A new SBUF tile of `shape` with one value everywhere."""
     core = core_of("memset")
     record = INSTRUCTIONS["memset"]
+    if isinstance(given["value"], (View, Access)):
+        raise SignatureError(
+            "value is a tile",
+            expected="a number",
+            got=repr(given["value"]),
+            hint="tile.broadcast_to(shape) repeats a tile of one element",
+            operand="value",
+            instruction="memset",
+        )
     shape = on_chip_shape(_sizes(given["shape"]))
     used = usage(core, record, {"engine": given["engine"]})
     return emit(core, used, {"value": given["value"]},
@@ -242,6 +259,28 @@ def _part(pattern: dict[str, Any], region: Region) -> dict[str, Any]:
     return pattern | {"pattern": counts, "offset": offset}
 
 
+def _tensor_reduce(given: dict[str, Any]) -> Any:
+    """A reduction; over several free axes with others between them as `nl.max` has it."""
+    data, axis = given["data"], given["axis"]
+    if not isinstance(data, (View, Access)) or not _has_gaps(axis, len(data.shape)):
+        return _PLAIN_TENSOR_REDUCE(given)
+    words = {k: given[k] for k in ("dtype", "mask", "keepdims", "negate")}
+    return reduce_axes(given["op"], data, axis, **words, name="tensor_reduce")
+
+
+def _has_gaps(axis: Any, rank: int) -> bool:
+    """Whether these are free axes of a tile of this rank that are not its last ones."""
+    axes = axis if isinstance(axis, _LISTS) else (axis,)
+    if not all(type(a) is int and -rank < a < rank and a for a in axes):
+        return False
+    free = sorted(a % rank for a in axes)
+    return bool(free) and free != list(range(rank - len(free), rank))
+
+
+_LISTS = (tuple, list)
+_PLAIN_TENSOR_REDUCE = _plain(INSTRUCTIONS["tensor_reduce"])
+
+
 def _lanes_in_float32(name: str, body: Body, lanes: dict[str, str | None]) -> Body:
     """`body`, with a float32 copy of (P, 1) tiles that the machine takes in float32 only.
 
@@ -271,11 +310,27 @@ def _tensor_tensor(given: dict[str, Any]) -> Any:
     data1, data2 = given["data1"], given["data2"]
     if isinstance(data1, (View, Access)) and isinstance(data2, (View, Access)):
         one, other = data1.shape, data2.shape
-        if one != other and len(one) == len(other) and one[0] == other[0]:
-            shape = elementwise.common_shape(data1, data2)
-            repeated = {n: elementwise.repeat(given[n], shape) for n in ("data1", "data2")}
-            given = given | repeated
+        if one != other and one[0] == other[0]:
+            given = given | _repeated(data1, data2)
     return _PLAIN_TENSOR_TENSOR(given)
+
+
+def _repeated(data1: Any, data2: Any) -> dict[str, Any]:
+    """Both operands in one shape; a column (P, 1) fits tiles of every rank."""
+    one, other = data1.shape, data2.shape
+    if len(one) == len(other):
+        shape, tiles = elementwise.common_shape(data1, data2), {"data1": data1, "data2": data2}
+        return {name: elementwise.repeat(tile, shape) for name, tile in tiles.items()}
+    if prod(other[1:]) == 1:
+        return {"data2": _repeated_column(data2, one)}
+    return {"data1": _repeated_column(data1, other)} if prod(one[1:]) == 1 else {}
+
+
+def _repeated_column(tile: Any, shape: tuple[int, ...]) -> Any:
+    view = cut(tile, None)
+    view.initialize()
+    column = view.array.reshape(view.shape[0], *[1] * (len(shape) - 1))
+    return view.derive(np.broadcast_to(column, shape), view.spec.start)
 
 
 _PLAIN_TENSOR_TENSOR = _plain(INSTRUCTIONS["tensor_tensor"])
@@ -288,6 +343,7 @@ _SPECIAL: dict[str, Body] = {
     "memset": _memset,
     "nc_matmul": _nc_matmul,
     "nc_transpose": _nc_transpose,
+    "tensor_reduce": _tensor_reduce,
     "tensor_tensor": _tensor_tensor,
     "tensor_scalar": _lanes_in_float32(
         "tensor_scalar",

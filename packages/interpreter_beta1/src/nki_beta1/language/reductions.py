@@ -2,78 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from neuroncore.alu import alu_op
-from neuroncore.errors import ShapeError, UnsupportedError
+from neuroncore.errors import UnsupportedError
 from neuroncore.memory import View
 from nki_beta1.call import elementwise
-from nki_beta1.call.apply import apply
+from nki_beta1.call.apply import listed_axes, reduce_axes
 from nki_beta1.execution.core import core_of
 from nki_beta1.index.mask import region_of
 from nki_beta1.launch.grid import num_programs
 from nki_beta1.values.attributes import nl_function
 from nki_dtypes import float32
-
-
-def reduce_axes(
-    op: str,
-    x: Any,
-    axis: Any,
-    dtype: Any = None,
-    mask: Any = None,
-    keepdims: bool = False,
-    *,
-    name: str,
-) -> Any:
-    """`op` over free axes, which need not be the last ones: an access pattern puts them last.
-
-    `name` is the function in the kernel.
-    """
-    core_of(op).flush()
-    rank = len(x.shape)
-    axes = _axes(axis, rank, name)
-    last = tuple(range(rank - len(axes), rank))
-    if axes == last or not all(0 < a < rank for a in axes):
-        return apply("tensor_reduce", {"data": x}, {"op": op, "axis": axes, "keepdims": keepdims},
-                     over="data", dtype=dtype, mask=mask)  # fmt: skip
-    order = (*(d for d in range(rank) if d not in axes), *axes)
-    region = region_of(mask, x.shape)
-    result = apply("tensor_reduce", {"data": x.transposed(order)}, {"op": op, "axis": last},
-                   over="data", dtype=dtype, mask=region and region.permuted(order))  # fmt: skip
-    if not keepdims:
-        return result
-    return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)])
-
-
-def _listed(axis: Any) -> tuple[Any, ...]:
-    return tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-
-
-def _axes(axis: Any, rank: int, name: str) -> tuple[int, ...]:
-    """The axes in order, negative ones counted from the end; raises ShapeError for duplicates."""
-    numbers = map(_index, _listed(axis))
-    axes = tuple(sorted(a + rank if a < 0 else a for a in numbers))
-    if len(set(axes)) == len(axes):
-        return axes
-    raise ShapeError(
-        f"axis names a dimension twice: {axis}",
-        expected="each dimension once",
-        operand="axis",
-        position=1,
-        instruction=f"nl.{name}",
-    )
-
-
-def _index(axis: Any) -> int:
-    """An axis as an int; TypeError for other values, truth values included."""
-    if isinstance(axis, (bool, np.bool_)):
-        raise TypeError("a truth value")
-    return operator.index(axis)
 
 
 def _reduction(name: str, op: str) -> None:
@@ -214,9 +155,9 @@ def _count(x: View, axis: Any, mask: Any) -> int:
     region = region_of(mask, x.shape)
     counted = core_of("mean").options.masked_mean
     if region is None or counted == "all":
-        return prod(x.shape[a] for a in _listed(axis))
+        return prod(x.shape[a] for a in listed_axes(axis))
     if counted == "reject":
         raise _masked("mean", "set Options.masked_mean, or use nl.sum and divide")
     if region.inside is not None or region.is_empty:
         raise _masked("mean", "rows with different numbers of elements: use nl.sum and divide")
-    return prod(region.shape[a] for a in _listed(axis))
+    return prod(region.shape[a] for a in listed_axes(axis))

@@ -79,6 +79,8 @@ class Tile(Tensor):
 
     __slots__ = ()
     __hash__ = object.__hash__
+    most_dims = 32
+    """What NumPy addresses: no document of 0.1 limits the rank of a tile."""
 
     def update_access(self, op: str, access: Any, value: Any) -> Any:
         return add_to(access, value) if op == "add" else update(op, access, value)

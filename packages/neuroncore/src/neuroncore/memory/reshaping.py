@@ -16,9 +16,6 @@ import numpy as np
 from neuroncore.errors import ShapeError
 from neuroncore.memory.storage import VIEW_RULE, StridedView, ViewT
 
-MOST_DIMS = 5
-"""Dimensions of a view on chip [NKI language guide, 0.5: tensors]."""
-
 
 def _reshape(view: ViewT, shape: Any) -> ViewT:
     wanted = sizes(shape)
@@ -224,9 +221,9 @@ def sizes(shape: Any) -> tuple[int, ...]:
 
 def _reshaped(view: ViewT, array: np.ndarray) -> ViewT:
     """The view through `array`, at the same dynamic offset."""
-    if view.spec.space.on_chip and array.ndim > max(MOST_DIMS, view.ndim):
+    if view.spec.space.on_chip and array.ndim > max(view.most_dims, view.ndim):
         raise ShapeError(
-            f"a view of {array.ndim} dimensions", expected=f"at most {MOST_DIMS} on chip",
+            f"a view of {array.ndim} dimensions", expected=f"at most {view.most_dims} on chip",
             got=f"shape {array.shape}", rule="NKI language guide: tensors",
         )  # fmt: skip
     return view.along(array, view.spec.start)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -161,6 +161,8 @@ class StridedView:
     storage: Storage
     core: CoreState
     dynamic: Dynamic | None
+    most_dims: ClassVar[int] = 5
+    """Dimensions of a view on chip [NKI language guide, 0.5: tensors]."""
 
     @property
     def shape(self) -> tuple[int, ...]:

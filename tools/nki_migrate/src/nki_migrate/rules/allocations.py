@@ -44,8 +44,15 @@ def _full(ctx: Context, site: CallSite) -> Value:
     fill = site.get("fill_value")
     if fill is None:
         raise Cannot("NKI1135", "`nl.full` without a fill value", site.node)
-    ctx.value_of(fill)
-    return create_filled(ctx, site, text_of(ctx, fill))
+    return create_filled(ctx, site, _number(ctx, fill, "NKI1135"))
+
+
+def _number(ctx: Context, fill: ast.expr, rule: str) -> str:
+    """What a tensor is filled with, as text; Cannot for a tile."""
+    if isinstance(ctx.value_of(fill), Tensor):
+        text = "a tensor is filled with a number: `tile.broadcast_to(shape)` repeats a tile"
+        raise Cannot(rule, text, fill)
+    return text_of(ctx, fill)
 
 
 def _like(ctx: Context, site: CallSite) -> Tensor:
@@ -68,7 +75,7 @@ def _memset(ctx: Context, site: CallSite) -> Value:
     """NKI1190: `nisa.memset` fills a destination."""
     ctx.report("NKI1190", site.node, "`nisa.memset` fills a destination")
     fill = site.arguments.pop("value")
-    return create_filled(ctx, site, text_of(ctx, fill))
+    return create_filled(ctx, site, _number(ctx, fill, "NKI1190"))
 
 
 HOOKS = {

@@ -20,7 +20,12 @@ from nki_migrate.rewriting.destinations.destination import (
 )
 from nki_migrate.rewriting.destinations.regions import cut, mask_region, valid_limits, valid_region
 from nki_migrate.rewriting.inference.promotion import float32, is_truth, reject_truth_values
-from nki_migrate.rewriting.operations.instructions import axes_of, product, reduced_shape
+from nki_migrate.rewriting.operations.instructions import (
+    axes_of,
+    instruction,
+    product,
+    reduced_shape,
+)
 from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.operations.operators import binary, copy_into, two_tiles
 from nki_migrate.rewriting.views.masks import Region
@@ -52,6 +57,23 @@ def _rewrite(ctx: Context, site: CallSite) -> Tensor:
     )
 
 
+def _rewrite_instruction(ctx: Context, site: CallSite) -> Tensor:
+    """NKI1194: `nisa.tensor_reduce`; over axes with others between them as `nl.max` is."""
+    data, op = tile_of(ctx, site, "data"), site.get("op")
+    if data is None or op is None or data.shape is None or not _has_gaps(ctx, site, data):
+        return instruction(ctx, site)
+    ctx.report("NKI1194", site.node, "`nisa.tensor_reduce` reduces the last axes")
+    result = result_of(ctx, site, data.shape)
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, data)
+    name = operator_text(ctx, op).rpartition(".")[2]
+    return _reduced(ctx, site, name, data, replace(result, dtype=dtype))
+
+
+def _has_gaps(ctx: Context, site: CallSite, data: Tensor) -> bool:
+    axes, rank = axes_of(ctx, site.get("axis"), data, site.node), rank_of(data)
+    return axes != set(range(rank - len(axes), rank))
+
+
 def _reduced(ctx: Context, site: CallSite, op: str, data: Tensor, result: Result) -> Tensor:
     """`nisa.tensor_reduce(dst, op, data, axis)`; a mask cuts the data, its rows also the result."""
     region = result.region or valid_region(ctx, data)
@@ -71,11 +93,16 @@ def _reduced(ctx: Context, site: CallSite, op: str, data: Tensor, result: Result
         ("data", spell(ctx, shown, {place[a]: n for a, n in limits.items()})),
         ("axis", text_of(ctx, axis) if shown is data else _last_axes(ctx, axis, data, site.node)),
     ]
-    if keepdims and shown is data:
-        arguments.append(("keepdims", "True"))
+    arguments += _flags(ctx, site, ("keepdims",) if shown is data else ())
     ctx.emit_call("tensor_reduce", arguments, region.guards)
     note_write(ctx, dst, region.rows, "other")
     return dst
+
+
+def _flags(ctx: Context, site: CallSite, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The flags of a reduction that are set, and whether it is negated."""
+    given = {name: site.get(name) for name in (*names, "negate")}
+    return [(k, text_of(ctx, v)) for k, v in given.items() if v is not None and site.is_set(k)]
 
 
 def _operand(ctx: Context, site: CallSite) -> Tensor:
@@ -314,6 +341,7 @@ def _is_set_before(ctx: Context, node: ast.expr) -> bool:
 
 
 HOOKS = {
+    "NKI1194": Hooks(calls={"nisa.tensor_reduce": _rewrite_instruction}),
     "NKI1228": Hooks(calls=dict.fromkeys(_OPERATORS, _rewrite)),
     "NKI1229": Hooks(
         calls={

@@ -81,10 +81,7 @@ def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value
     shape = _shape(ctx, node)
     if (part := _reshaped_part(ctx, tensor, shape)) is not None:
         return part
-    if tensor.dims is not None or tensor.storage.blocks or tensor.storage.gather is not None:
-        raise Cannot("NKI1162", "a reshape of part of a tensor", node)
-    if any(k.arg != "shape" for k in node.keywords):
-        raise Cannot("NKI1162", "arguments of a reshape that 0.2 does not take", node)
+    _check_reshape(node, tensor, shape)
     if node.keywords:
         ctx.report("NKI1162", node, "the shape of `.reshape` is given by position")
     arguments = ", ".join(text_of(ctx, a) for a in _shape_arguments(node))
@@ -95,6 +92,16 @@ def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value
     )  # fmt: skip
     note_given(ctx, tensor.storage)  # through either name
     return Tensor(storage, shape)
+
+
+def _check_reshape(node: ast.Call, tensor: Tensor, shape: tuple[Sym, ...] | None) -> None:
+    if tensor.dims is not None or tensor.storage.blocks or tensor.storage.gather is not None:
+        raise Cannot("NKI1162", "a reshape of part of a tensor", node)
+    if any(k.arg != "shape" for k in node.keywords):
+        raise Cannot("NKI1162", "arguments of a reshape that 0.2 does not take", node)
+    if shape is not None and len(shape) > _MOST_DIMS and tensor.buffer != "hbm":
+        text = f"a view of {len(shape)} dimensions: at most {_MOST_DIMS} on chip, merge some"
+        raise Cannot("NKI1162", text, node)
 
 
 def _view(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value | None:
@@ -194,6 +201,9 @@ def _rewrite_copy(ctx: Context, site: CallSite) -> Tensor:
     result = result_of(ctx, site, source.shape)
     return copy_into(ctx, source, replace(result, dtype=result.dtype or own_dtype(ctx, source)))
 
+
+_MOST_DIMS = 5
+"""Dimensions of a view on chip from 0.2 on [NKI API documents]."""
 
 HOOKS = {
     "NKI1162": Hooks(

@@ -80,7 +80,6 @@ _SELECTION = partial(_into_destination, "NKI1197", "`{}` takes its destination f
 HOOKS = {
     "NKI1180": Hooks(calls={n: instruction for n in INSTRUCTIONS if n not in _ELSEWHERE}),
     "NKI1193": Hooks(calls={"nisa.nc_stream_shuffle": _SHUFFLE}),
-    "NKI1194": Hooks(calls={"nisa.tensor_reduce": instruction}),
     "NKI1197": Hooks(
         calls=dict.fromkeys(_SEARCHES, _search)
         | {"nisa.tensor_copy_predicated": _SELECTION, "nisa.select_reduce": _SELECTION}

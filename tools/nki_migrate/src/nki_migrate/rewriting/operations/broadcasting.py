@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import starmap
+from operator import mul
 
 from neuroncore.targets import QUADRANT
 from nki_migrate.facts.dtypes import DType
@@ -35,15 +37,42 @@ def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
             _assume_same(ctx, a, b, node)
         return "same"
     if len(a.shape) != len(b.shape):
-        ranks = f"{len(a.shape)} and {len(b.shape)}"
-        text = f"tiles of ranks {ranks}: no instruction broadcasts so"
-        raise Cannot(Reason.FREE_BROADCAST, text, node)
+        return _across_ranks(ctx, a, b, node)
     pairs = [(x.poly, y.poly) for x, y in zip(a.shape, b.shape, strict=True)]
     if all(same := list(starmap(ctx.facts.same, pairs))):
         return "same"
     alike = [s or seen_same(ctx, x, y) for s, (x, y) in zip(same, pairs, strict=True)]
     ones = [_are_ones(a.shape), _are_ones(b.shape)]
     return _one_sided(alike, ones) or _observed_form(ctx, a, b, alike, ones, node)
+
+
+def _across_ranks(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
+    """How tiles of two ranks fit: one is a column, or they have as many elements."""
+    one, other = a.shape or (), b.shape or ()
+    if _known_same(ctx, a, b, one[0], other[0]):
+        for small, side in ((b, "right"), (a, "left")):
+            if all(_seen_ones(ctx, small)[1:]):
+                _guard_ones(ctx, small, f"column {side}")
+                return f"column {side}"
+        is_whole = not valid_limits(ctx, a) and not valid_limits(ctx, b)
+        if is_whole and _known_same(ctx, a, b, _product(one[1:]), _product(other[1:])):
+            return "same"
+    text = f"tiles of ranks {len(one)} and {len(other)}: no instruction broadcasts so"
+    raise Cannot(Reason.FREE_BROADCAST, text, node)
+
+
+def _product(sizes: Sequence[Sym]) -> Sym:
+    return reduce(mul, sizes, Sym.number(1))
+
+
+def _known_same(ctx: Context, a: Tensor, b: Tensor, one: Sym, other: Sym) -> bool:
+    """Whether two sizes are equal, by the source or in every run."""
+    if ctx.facts.same(one.poly, other.poly):
+        return True
+    if not seen_same(ctx, one.poly, other.poly):
+        return False
+    ctx.basis.append(f"{ctx.witness}: {_sizes(a)} beside {_sizes(b)}")
+    return True
 
 
 def _observed_form(

@@ -28,9 +28,11 @@ from nki_migrate.rewriting.destinations.destination import (
     whole_shape,
 )
 from nki_migrate.rewriting.destinations.regions import mask_region, valid_region
+from nki_migrate.rewriting.inference.observations import seen_one
 from nki_migrate.rewriting.inference.promotion import met, one_of_two
+from nki_migrate.rewriting.operations.broadcasting import form_of
 from nki_migrate.rewriting.operations.operands import NUMPY_OPERATORS, operator_text
-from nki_migrate.rewriting.operations.operators import role_of, to_float32, two_tiles
+from nki_migrate.rewriting.operations.operators import in_form, role_of, to_float32
 from nki_migrate.rewriting.views.tensors import hint_of, own_dtype, rank_of, tile_of
 
 Shape = tuple[Sym, ...] | str
@@ -87,11 +89,19 @@ def axes_of(ctx: Context, axis: ast.expr | None, data: Tensor, node: ast.AST) ->
     numbers = [as_number(ctx, v) for v in items]
     rank = rank_of(data)
     known = {n.value % rank for n in numbers if n is not None and n.value is not None}
+    if data.shape is None:
+        _check_axes_of_unknown_rank(numbers, data, node)
     if _is_one_unknown(numbers) and rank == 2:
         return {1}  # 0.1 reduces no other
     if len(known) < len(numbers):
         raise Cannot(Reason.REDUCTION, "a reduction axis that is not a literal", node)
     return known
+
+
+def _check_axes_of_unknown_rank(numbers: Sequence[Sym | None], data: Tensor, node: ast.AST) -> None:
+    if any(n is not None and (n.value or 0) >= rank_of(data) for n in numbers):
+        text = f"`{data.storage.name}` is of unknown rank: no access pattern puts its axes last"
+        raise Cannot(Reason.REDUCTION, text, node)
 
 
 def _is_one_unknown(numbers: Sequence[Sym | None]) -> bool:
@@ -209,9 +219,11 @@ def instruction(ctx: Context, site: CallSite) -> Tensor:
     reason = Reason.ASSIGNED_CALL if site.target.view is not None else how.reason
     ctx.report(reason, site.node, f"`{site.name}` writes to a destination")
     result = Result(site.node, site.target, None, region)
-    if name == "tensor_tensor" and (op := _broadcast(ctx, site, tiles)):
-        dtype = as_dtype(ctx, site.get("dtype"))
-        return two_tiles(ctx, op, tiles["data1"], tiles["data2"], replace(result, dtype=dtype))
+    op, form = _broadcast(ctx, site, tiles) if name == "tensor_tensor" else ("", "")
+    if op:
+        result = replace(result, dtype=as_dtype(ctx, site.get("dtype")))
+        a, b = tiles["data1"], tiles["data2"]
+        return in_form(ctx, op, a, b, result, form or form_of(ctx, a, b, site.node))
     dtype = _dtype(ctx, site, how, tiles)
     shape = how.shape(ctx, site, tiles) if how.shape else whole_shape(ctx, first)
     operands = [(k, _operand(ctx, site, how, tiles, k, v)) for k, v in site.arguments.items()]
@@ -239,18 +251,24 @@ def _of_isa(ctx: Context, text: str) -> str:
     return text.replace("nisa.", f"{ctx.alias('nisa')}.", 1)
 
 
-def _broadcast(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> str | None:
-    """The operator of a tensor_tensor with one (P, 1) operand, which 0.2 does not repeat."""
-    a, b = tiles["data1"].shape, tiles["data2"].shape
-    if a is None or b is None or len(a) != len(b):
-        return None
-    columns = [all(s.value == 1 for s in shape[1:]) for shape in (a, b)]
+def _broadcast(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> tuple[str, str]:
+    """The operator of a tensor_tensor with one (P, 1) operand, which 0.2 does not repeat, and how
+    the shapes fit if one is unknown; ("", "") for other operands.
+    """
+    columns = [_is_column(ctx, tiles[name]) for name in ("data1", "data2")]
     if columns[0] == columns[1]:
-        return None
+        return "", ""
+    is_open = None in (tiles["data1"].shape, tiles["data2"].shape)
+    form = f"column {'left' if columns[0] else 'right'}" if is_open else ""
     module, _, name = (ctx.index.canonical(site.get("op")) or "").partition(".")
     if module == "np":
-        return NUMPY_OPERATORS.get(name, "")
-    return name if module == "nl" else None
+        return NUMPY_OPERATORS.get(name, ""), form
+    return (name if module == "nl" else ""), form
+
+
+def _is_column(ctx: Context, tile: Tensor) -> bool:
+    sizes = tile.shape[1:] if tile.shape is not None else ()
+    return bool(sizes) and all(s.value == 1 or seen_one(ctx, s.poly) for s in sizes)
 
 
 def _tiles(ctx: Context, site: CallSite, how: Instruction) -> dict[str, Tensor]:

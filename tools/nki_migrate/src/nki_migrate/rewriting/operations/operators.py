@@ -193,7 +193,11 @@ def _power(ctx: Context, base: Tensor | None, exponent: Value, result: Result) -
 
 def two_tiles(ctx: Context, op: str, a: Tensor, b: Tensor, result: Result) -> Tensor:
     """a ∘ b, where one of them may be a column or a row of the other."""
-    form = form_of(ctx, a, b, result.node)
+    return in_form(ctx, op, a, b, result, form_of(ctx, a, b, result.node))
+
+
+def in_form(ctx: Context, op: str, a: Tensor, b: Tensor, result: Result, form: str) -> Tensor:
+    """a ∘ b, whose shapes fit as `form` says (`form_of`)."""
     kinds = own_dtype(ctx, a), own_dtype(ctx, b)
     guess = two_guessed(ctx, *kinds, is_quotient=op == "divide")
     op = on_truths(op, result.dtype, *kinds)
@@ -213,12 +217,12 @@ def two_tiles(ctx: Context, op: str, a: Tensor, b: Tensor, result: Result) -> Te
         return _tensor_tensor(ctx, op, *spread(ctx, result.node, a, b, form), result)
     ctx.report(Reason.COLUMN_OPERAND, result.node, f"`{op}` with a (P, 1) tile is tensor_scalar")
     swapped = form == "column left"
-    tile, column = (b, a) if swapped else (a, b)
-    column = to_float32(ctx, result.node, from_first_partition(ctx, column))
-    operand: Operand = column
+    tile, scalars = (b, a) if swapped else (a, b)
+    scalars = to_float32(ctx, result.node, from_first_partition(ctx, scalars))
+    operand: Operand = scalars
     if not result.region and valid_region(ctx, tile).is_everywhere:
-        operand = spell(ctx, column)
-        ctx.use(column, "op")
+        operand = spell(ctx, scalars)
+        ctx.use(scalars, "op")
     return _with_operand(ctx, op, tile, operand, result, swapped=swapped)
 
 
