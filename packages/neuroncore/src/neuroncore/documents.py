@@ -61,6 +61,11 @@ def parse_toml(text: str) -> dict[str, Any]:
     return _parsed(tomllib.loads, text)
 
 
+_OF_TOML = {
+    "Cannot overwrite a value": "a key is given twice",
+}
+
+
 def _parsed(parse: Callable[..., Any], text: str, **options: Any) -> Any:
     try:
         return parse(text, **options)
@@ -69,6 +74,7 @@ def _parsed(parse: Callable[..., Any], text: str, **options: Any) -> Any:
         raise ValueError(f"{place}: {wrong.msg[:1].lower()}{wrong.msg[1:]}") from None
     except tomllib.TOMLDecodeError as wrong:
         what, _, place = str(wrong).rstrip(")").rpartition(" (at ")
+        what = _OF_TOML.get(what, what)
         raise ValueError(f"{place}: {what[:1].lower()}{what[1:]}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None

@@ -35,6 +35,8 @@ def stderr_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
             "argument --output-format: 'jason' is none of text, json; did you mean 'json'?",
         ),
         (["tune", "--output-fromat", "json"], "did you mean '--output-format'?"),
+        (["tune", "--output-format"], "argument --output-format: a value is missing (see"),
+        (["tune", "--help=3"], "argument -h/--help: it takes no value; got '3' (see"),
     ],
 )
 def test_a_word_that_is_none_of_the_choices_is_named_with_the_nearest(words, message, capsys):

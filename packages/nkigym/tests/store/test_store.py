@@ -294,6 +294,20 @@ def test_a_kernel_whose_text_was_changed_is_rejected(tmp_path):
             store.best(PROBLEM.key)
 
 
+def test_errors_of_sqlite_are_in_our_words(tmp_path):
+    Store(tmp_path / "found.db").close()
+    cut = (tmp_path / "found.db").read_bytes()[:5000]
+    damaged = "is damaged or not a store of nkigym\n    it is left as it is; name another file"
+    for content, message in ((b"no table " * 100, damaged), (cut, damaged)):
+        (tmp_path / "found.db").write_bytes(content)
+        with pytest.raises(StoreError) as caught:
+            Store(tmp_path / "found.db").problems()
+        assert str(caught.value) == f"{tmp_path / 'found.db'} {message}", content[:20]
+    with pytest.raises(StoreError) as caught:
+        Store(tmp_path)
+    assert str(caught.value) == f"{tmp_path} is a folder\n    expected: the file of a store"
+
+
 def test_a_store_that_is_only_read_has_to_be_there(tmp_path):
     with pytest.raises(StoreError, match="store not found:"):
         Store(tmp_path / "nothing", create=False)

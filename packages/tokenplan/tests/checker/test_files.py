@@ -153,3 +153,17 @@ def test_fewer_trips_are_said_in_the_report(pipeline, tmp_path, capsys):
     file.write_text(json.dumps(pipeline))
     assert main([str(file), "--trips", "k=2"]) == 0
     assert "at reduced trip counts only: k=2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--random", "x"], "'x' is not a whole number of at most 9 digits"),
+        (["--seed", "-1"], "'-1' is not a whole number of at most 9 digits"),
+        (["--trips", "k"], "'k' is not LOOP=N, such as i=4"),
+    ],
+)
+def test_a_mistake_in_an_option_names_what_is_expected(words, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["plan.json", *words])
+    assert message in capsys.readouterr().err

@@ -287,10 +287,13 @@ def test_a_store_without_room_is_an_error_with_a_cure(tmp_path):
     assert store.versions() == {}
     store.database = sqlite3.connect(f"file:{tmp_path / 's.sqlite'}?mode=ro", uri=True)
 
-    with pytest.raises(SweepError, match="cannot be used"):
+    with pytest.raises(SweepError, match=r"s\.sqlite can only be read\n"):
         store.add(Result("key", 1.0), b"")
-    with pytest.raises(SweepError, match="cannot be used"):
+    with pytest.raises(SweepError, match="cannot be opened, read or written"):
         Store(tmp_path).find("key")
+    (tmp_path / "other").write_text("no table " * 100)
+    with pytest.raises(SweepError, match="is damaged or not a store"):
+        Store(tmp_path / "other").find("key")
 
 
 def test_the_command_prints_the_funnel_and_the_best(tileiras, tmp_path, capsys):

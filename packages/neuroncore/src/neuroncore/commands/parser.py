@@ -48,6 +48,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message = _CHOICE.sub(_none_of, message)
         message = _NUMBER.sub(lambda found: f"{found[2]!r} is not a {_KINDS[found[1]]}", message)
+        message = _VALUE.sub("a value is missing", message)
+        message = _NO_VALUE.sub(r"it takes no value; got \1", message)
         if found := _UNKNOWN.match(message):
             message += did_you_mean(found[1], self._option_string_actions)
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
@@ -59,6 +61,8 @@ class _Parser(argparse.ArgumentParser):
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 _NUMBER = re.compile(r"invalid (int|float) value: '(.{,40}).*'")
 _KINDS = {"int": "whole number", "float": "number"}
+_VALUE = re.compile(r"expected (?:at least )?one argument")
+_NO_VALUE = re.compile(r"ignored explicit argument (.*)")
 _CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)")
 
 

@@ -241,7 +241,7 @@ def _as_json(found: Found) -> dict[str, Any]:
     return {"name": found.name} | kind | finite | limit
 
 
-def _report(error: KernelError | FunctionError | OSError) -> None:
+def _report(error: KernelError | FunctionError) -> None:
     text = next(text for kind, text in _TEXTS if isinstance(error, kind))
     sys.stderr.write(f"nkigen: {text(error)}")
 
@@ -255,6 +255,5 @@ def _of_kernel(error: KernelError) -> str:
 _TEXTS: tuple[tuple[type[Exception], Callable[[Any], str]], ...] = (
     (KernelError, _of_kernel),
     (FunctionError, lambda error: f"{error}\n{error.lines()}"),
-    (OSError, lambda error: f"{error}\n"),
 )
 """A KernelError as it reads; what the user's code raised with its own lines."""

@@ -1,18 +1,14 @@
 """Results of searches in one file."""
 
-from nkigym.store.problem_keys import problem_of
-from nkigym.store.store import (
-    Problem,
-    Recorder,
-    Result,
-    Store,
+from nkigym.store.errors import (
     StoreBusyError,
     StoreCorruptError,
-    Stored,
     StoreError,
     StoreFullError,
     StoreVersionError,
 )
+from nkigym.store.problem_keys import problem_of
+from nkigym.store.store import Problem, Recorder, Result, Store, Stored
 
 __all__ = [
     "Problem",

@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 from urllib.parse import quote
 
-from neuroncore.errors import KernelError
+from nkigym.store.errors import (
+    StoreCorruptError,
+    StoreError,
+    StoreVersionError,
+    TranslatedErrors,
+)
 
 APPLICATION = 0x6E6B6967  # "nkig", in the header of the file
 VERSION = 2
@@ -330,75 +335,3 @@ class Recorder:
             write()
         except StoreError as trouble:
             self.trouble = trouble
-
-
-# -- errors ----------------------------------------------------------------------------------------
-
-
-class StoreError(KernelError):
-    """A store that cannot be used; the base of the others. Nothing of it has been changed.
-
-    It is about a file and belongs to no line of a program.
-    """
-
-    def __init__(
-        self, what: str, *,
-        expected: str | None = None, got: str | None = None, hint: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(what, expected=expected, got=got, hint=hint)
-        self.place = None
-
-
-class StoreCorruptError(StoreError):
-    """A file that is not a store, or that is damaged."""
-
-
-class StoreVersionError(StoreError):
-    """A store that another version of nkigym has written."""
-
-
-class StoreFullError(StoreError):
-    """No room for more; what was written before is kept."""
-
-
-class StoreBusyError(StoreError):
-    """Another process has kept the store to itself for too long."""
-
-
-_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_UNUSABLE = (
-    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR,
-)  # fmt: skip
-_PRIMARY = 0xFF  # extended codes have the primary one in their last byte
-
-
-@dataclass(frozen=True, slots=True)
-class TranslatedErrors:
-    """A context in which SQLite's errors about a file are ours."""
-
-    path: Path
-
-    def __enter__(self) -> None:
-        """Nothing to do."""
-
-    def __exit__(self, _: object, wrong: BaseException | None, __: object) -> None:
-        if isinstance(wrong, sqlite3.DatabaseError | UnicodeDecodeError):  # of damaged texts
-            code = getattr(wrong, "sqlite_errorcode", 0)
-            raise _as_ours(self.path, wrong, {code, code & _PRIMARY}) from None
-
-
-def _as_ours(path: Path, wrong: Exception, codes: set[int]) -> StoreError:
-    if codes.intersection(_FULL):
-        return StoreFullError(
-            f"no room for more in {path}: {wrong}", hint="what was found before is kept there"
-        )
-    if codes.intersection(_BUSY):
-        return StoreBusyError(f"another process is writing to {path}", got=str(wrong))
-    if codes.intersection(_UNUSABLE):
-        what = "is a folder" if path.is_dir() else "cannot be opened, read or written"
-        return StoreError(f"{path} {what}", expected="the file of a store", got=str(wrong))
-    return StoreCorruptError(
-        f"{path} is damaged or not a store of nkigym", got=str(wrong),
-        hint="it is left as it is; name another file",
-    )  # fmt: skip

@@ -131,15 +131,18 @@ def _say_progress(what: str) -> None:
         sys.stderr.flush()
 
 
+MOST_DIGITS = 9
+
+
 def _natural(given: str) -> int:
-    number = int(given)
-    if number < 0:
-        raise ValueError
-    return number
+    if not given.isdecimal() or len(given) > MOST_DIGITS:
+        what = f"{given[:40]!r} is not a whole number of at most {MOST_DIGITS} digits"
+        raise argparse.ArgumentTypeError(what)
+    return int(given)
 
 
 def _trip(given: str) -> tuple[str, int]:
     loop, _, count = given.rpartition("=")
     if not loop:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{given[:40]!r} is not LOOP=N, such as i=4")
     return loop, _natural(count)

@@ -64,7 +64,7 @@ def load(text: str) -> Value:
         return Value(json.loads(text, object_pairs_hook=_object, parse_constant=_reject))
     except json.JSONDecodeError as wrong:
         place = f"line {wrong.lineno}, column {wrong.colno}"
-        raise PlanFileError(place, f"not JSON: {wrong.msg}") from None
+        raise PlanFileError(place, f"not JSON: {wrong.msg[:1].lower()}{wrong.msg[1:]}") from None
     except (RecursionError, ValueError) as wrong:
         if isinstance(wrong, PlanFileError):
             raise

@@ -45,7 +45,7 @@ def start_supervised(
             stdin=subprocess.PIPE, start_new_session=True, **settings,
         )  # fmt: skip
     except OSError as wrong:
-        raise ExecutorError("a worker cannot be started", got=str(wrong)) from None
+        raise ExecutorError("a worker cannot be started", got=wrong.strerror) from None
 
 
 def go_on_supervised(*closed: int, at_end: Callable[[], object] = bool) -> None:

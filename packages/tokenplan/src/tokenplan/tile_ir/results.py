@@ -135,7 +135,7 @@ class Store:
             return action()
         except sqlite3.Error as wrong:
             raise SweepError(
-                f"the store {self.path} cannot be used: {wrong}",
+                f"the store {self.path} {_reason(wrong)}",
                 hint="name another file with --store, or make room on its disk",
             ) from None
 
@@ -179,3 +179,19 @@ class Store:
         columns, marks = ", ".join((*_COLUMNS, "cubin")), ", ".join("?" * (len(row) + 1))
         statement = f"INSERT OR REPLACE INTO results ({columns}) VALUES ({marks})"
         self._do(lambda: self._execute(statement, (*row, cubin)))
+
+
+_REASONS = {
+    sqlite3.SQLITE_FULL: "has no room for more",
+    sqlite3.SQLITE_BUSY: "is being written by another process",
+    sqlite3.SQLITE_LOCKED: "is being written by another process",
+    sqlite3.SQLITE_NOTADB: "is damaged or not a store",
+    sqlite3.SQLITE_CORRUPT: "is damaged or not a store",
+    sqlite3.SQLITE_READONLY: "can only be read",
+}
+
+
+def _reason(wrong: sqlite3.Error) -> str:
+    """What an error of SQLite, whose extended codes have the primary one in their last byte, is."""
+    code = getattr(wrong, "sqlite_errorcode", 0) & 0xFF
+    return _REASONS.get(code, "cannot be opened, read or written")

@@ -123,8 +123,10 @@ def from_text(way: str, text: str, num_bytes: int) -> bytes:
             return packed
         unpacking = zlib.decompressobj()
         content = unpacking.decompress(packed, num_bytes + 1)
-    except (binascii.Error, zlib.error) as wrong:
-        raise ValueError(str(wrong)) from None
+    except binascii.Error:
+        raise ValueError("it has other characters, or another length") from None
+    except zlib.error:
+        raise ValueError("it is damaged") from None
     if len(content) <= num_bytes and not (unpacking.eof and not unpacking.unused_data):
         raise ValueError("it ends too early" if not unpacking.eof else "something follows its end")
     return content
