@@ -103,7 +103,7 @@ def _fused(plan: Plan, groups: list[Group]) -> list[KernelPart]:
 def _products_of(
     plan: Plan, group: Group, products: list[Node], used: Mapping[str, tuple[Node, ...]]
 ) -> list[Node]:
-    """Those of its products that it alone uses, element by element, all of one left matrix."""
+    """The products that this group alone uses, element by element, all of one left matrix."""
     found: list[Node] = []
     for node in products:
         why = _reason_for_hbm(plan, group, node, {u.name for u in used[node.name]})

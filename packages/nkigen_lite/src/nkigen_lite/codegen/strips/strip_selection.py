@@ -73,8 +73,8 @@ def longest_strip(plan: Plan, groups: list[Group]) -> StripPlan | None:
 def _strip_plan(
     plan: Plan, groups: tuple[Group, ...], before: list[tuple[int, Group]]
 ) -> StripPlan | None:
-    """The groups as a strip, behind those of `before` that stand between them; None where there is
-    no product or no room."""
+    """The groups as a strip, after the groups of `before` that come between them; None without a
+    product, and where it does not fit on chip."""
     usable = sbuf_bytes(plan.context.target.name)
     if not any(g.is_matmul for g in groups) or _matrix_bytes(plan, groups) > usable:
         return None
