@@ -21,6 +21,7 @@ from nkigym.sweeps.tasks import _FUNCTION, EXAMPLE
 from tokenplan.executors import ExecutorLostError, InProcess, pool, ray_cluster
 
 FILE = Path(tuning_kernels.__file__)
+THOROUGH = (pytest.mark.thorough, pytest.mark.timeout(3600))
 TASKS = f"""
 [sweep]
 budget = 15
@@ -383,7 +384,7 @@ def kill_after(sweep_file, store, seconds):
     return stored_rows(store)
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(40, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kills", [2, pytest.param(40, marks=THOROUGH)])
 def test_a_run_whose_driver_is_killed_is_resumed(sweep_file, tmp_path, kills):
     random, store = Random(29), tmp_path / "found.db"
 
@@ -402,7 +403,7 @@ def command_line(number):
         return ""
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=THOROUGH)])
 def test_a_run_whose_head_is_killed_ends_and_is_resumed(sweep_file, tmp_path, kills):
     """While a long task runs; each time with one short task more."""
     pytest.importorskip("ray")

@@ -1,4 +1,4 @@
-"""Errors of a store, and those of SQLite in our words."""
+"""Errors of a store, and SQLite's errors in our words."""
 
 from __future__ import annotations
 
