@@ -22,6 +22,11 @@ def text(payload, report):
     return "x" * payload
 
 
+def niceness(payload, report):
+    """Of the worker's process."""
+    return os.getpriority(os.PRIO_PROCESS, 0)
+
+
 def slow_square(payload, report):
     time.sleep(0.01)
     return square(payload, report)

@@ -29,7 +29,7 @@ def run_folder():
         yield Path(folder)
 
 
-def test_a_local_cluster_is_in_the_run_s_folder_and_on_the_loopback_address(
+def test_a_local_cluster_is_in_the_run_s_folder_on_the_loopback_address_and_no_nicer_than_the_run(
     tmp_path, run_folder, monkeypatch, capfd
 ):
     for name in ("HOME", "TMPDIR"):
@@ -47,11 +47,14 @@ def test_a_local_cluster_is_in_the_run_s_folder_and_on_the_loopback_address(
     with ray_cluster("local", 1, folder=run_folder) as executor:
         executor.submit(Job("a", JOBS + "square", 2))
         executor.run(watch)
+        executor.submit(Job("b", JOBS + "niceness", None))
+        executor.run(watch)
         cluster = executor.fleet
         assert isinstance(cluster, _Cluster) and cluster._head is not None
         assert answers(cluster._head, as_ray=True)
 
-    assert [e.value for e in events if isinstance(e, Finished)] == [4]
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    assert [e.value for e in events if isinstance(e, Finished)] == [4, niceness]
     assert [name[:8] for name in seen["files"]] == ["nki-ray-"]
     assert seen["addresses"] and seen["addresses"] <= LOOPBACK
     assert [*tmp_path.iterdir(), *run_folder.iterdir()] == []

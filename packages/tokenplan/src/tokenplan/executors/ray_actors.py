@@ -172,7 +172,8 @@ class _Cluster:
         self._opened.callback(_remove, made)
         (made / "token").touch(0o600)
         (made / "token").write_text(token_hex(32))
-        os.environ.update({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(made / "token")})
+        token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(made / "token")}
+        os.environ.update(token | NICENESS)
         with (made / "log").open("w+") as log:
             self._local = local = start_supervised(
                 HEAD, str(made), str(jobs), variables=os.environ, stdout=subprocess.PIPE, stderr=log
@@ -292,6 +293,8 @@ def _registered(get_node: Callable[..., Any], *given: Any) -> Any:
             time.sleep(0.1)
 
 
+NICENESS = {"RAY_worker_niceness": "0"}
+"""Of workers, beside the driver's. With Ray's own, 15, they starve beside other work."""
 LOCAL_SETTINGS = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": False, "ENABLE_RAY_CLUSTER": False}
 """Workers run the driver's Python: of a driver below `uv run`, Ray would start each by `uv run`,
 an environment of its own, seconds later, with a cache in HOME. Without other nodes, Ray's ports are
