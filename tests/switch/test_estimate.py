@@ -142,6 +142,20 @@ def test_the_target_of_the_switch_counts(kernels):
         assert estimate(kernels.rows_doubled, X).target == "trn1"
 
 
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+def test_a_named_target_counts_more_than_the_switch(kernels, old_kernels, target):
+    with use("beta2", nki="0.6", target="trn2"):
+        assert estimate(kernels.rows_doubled, X, target=target).target == target
+    with use("beta1", target="trn2"):
+        found = estimate(
+            old_kernels.repeated,
+            np.ones((4, 8), np.float32),
+            np.ones((1, 1), np.int32),
+            target=target,
+        )
+    assert found.target == target
+
+
 def test_matmuls_count_once_each(kernels):
     found = estimate(kernels.product, ((128, 128), "bf16"), ((128, 512), "bf16"))
 

@@ -120,9 +120,9 @@ class Beta1:
     def simulate(self, kernel: Any, choice: Choice) -> Kernel:
         """The kernel, or an undecorated function, under `choice`."""
         if isinstance(kernel, Kernel):
-            return kernel.but(choice=choice)
+            return kernel.but(choice=choice, is_targeted=True)
         if callable(kernel):
-            return undecorated(kernel, choice)
+            return undecorated(kernel, choice).but(is_targeted=True)
         raise LaunchError("simulate takes a kernel", got=type(kernel).__name__)
 
 

@@ -66,6 +66,7 @@ class Kernel:
         grid: tuple[int, ...] = (),
         note: str = "",
         writes_arguments: bool = False,
+        is_targeted: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -73,6 +74,7 @@ class Kernel:
         self.grid = grid
         self.writes_arguments = writes_arguments
         self._note = note
+        self._is_targeted = is_targeted  # its target is named, so that the switch does not
 
     @property
     def func(self) -> Callable[..., Any]:
@@ -87,6 +89,7 @@ class Kernel:
             "grid": self.grid,
             "note": self._note,
             "writes_arguments": self.writes_arguments,
+            "is_targeted": self._is_targeted,
         }
         return Kernel(**(mine | changes))
 
@@ -99,11 +102,17 @@ class Kernel:
             return self._within(args, kwargs)
         if self._note:
             warnings.warn(self._note, KernelWarning, stacklevel=2)
-        current = CURRENT.get()
-        choice = current if current is not None and current.backend == NAME else self.choice
         return launch(
-            self.function, choice, self.grid, args, kwargs, writes_arguments=self.writes_arguments
-        )
+            self.function, self._choice_in_force(), self.grid, args, kwargs,
+            writes_arguments=self.writes_arguments,
+        )  # fmt: skip
+
+    def _choice_in_force(self) -> Choice:
+        """What the switch has set, if it has set this language; the target, if it is not named."""
+        current = CURRENT.get()
+        if current is None or current.backend != NAME:
+            return self.choice
+        return replace(current, target=self.choice.target) if self._is_targeted else current
 
     def _within(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The kernel as part of the one that runs. Raises LaunchError for a recursive call."""
@@ -272,8 +281,9 @@ def _jit(choice: Choice, function: Any, mode: str, **options: Any) -> Any:
     if not callable(function):
         raise LaunchError("nki.jit takes a function", got=type(function).__name__)
     inner = function.function if isinstance(function, Kernel) else function
-    choice = choice if target is None else replace(choice, target=target)
-    return Kernel(inner, choice, writes_arguments=writes_arguments)
+    is_targeted = target is not None
+    choice = replace(choice, target=target) if is_targeted else choice
+    return Kernel(inner, choice, writes_arguments=writes_arguments, is_targeted=is_targeted)
 
 
 def on_device(what: str, choice: Choice) -> Callable[..., Any]:

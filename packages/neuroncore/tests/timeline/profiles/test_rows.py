@@ -120,3 +120,26 @@ def test_a_clock_that_was_set_is_noticed(table, column, by, what):
 
     with pytest.raises(LaunchError, match=what):
         profile_of("p", reset)
+
+
+@pytest.mark.parametrize("rows", [8, 30])
+def test_one_step_back_of_few_instructions_is_a_clock_that_was_set(rows):
+    starts = set_back([100 * at for at in range(rows)], 350, rows // 2)
+
+    with pytest.raises(LaunchError, match="the instructions of vector step back in time 1 times"):
+        profile_of("p", instructions_at(starts))
+
+
+def test_rows_in_any_order_are_sorted():
+    starts = [700, 100, 300, 200, 600, 400, 500, 0]
+
+    assert sorted(row.start_ns for row in profile_of("p", instructions_at(starts)).rows) == sorted(
+        starts
+    )
+
+
+def instructions_at(starts):
+    return {
+        "start_ts": starts, "end_ts": [at + 50 for at in starts],
+        "engine": ["Vector"] * len(starts), "nki_source_location": ["k.py:7"] * len(starts),
+    }  # fmt: skip
