@@ -8,6 +8,7 @@ import pytest
 
 from neuroncore.commands.interruption import (
     ENDING,
+    delayed_signals,
     entry_point,
     termination_interrupts,
     uninterrupted,
@@ -79,3 +80,15 @@ def test_a_second_signal_interrupts_at_once():
         os.kill(os.getpid(), signal.SIGINT)
         pytest.fail("not interrupted")
     assert seen == [signal.SIGINT] * 2
+
+
+@pytest.mark.parametrize("number", ENDING, ids=lambda n: n.name)
+def test_a_delayed_signal_interrupts_at_the_end(number):
+    seen = []
+    with pytest.raises(KeyboardInterrupt), termination_interrupts():
+        with delayed_signals():
+            signal.raise_signal(number)
+            seen.append(signal.sigpending())
+        pytest.fail("not interrupted")
+    assert seen == [{number}]
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []).intersection(ENDING)

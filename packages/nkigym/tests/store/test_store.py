@@ -315,6 +315,16 @@ def test_a_store_that_is_only_read_has_to_be_there(tmp_path):
         Store(tmp_path / "no folder" / "found")
 
 
+def test_a_signal_while_results_are_written_keeps_them(tmp_path):
+    with Store(tmp_path / "found") as store:
+        store._made.set_trace_callback(
+            lambda query: query.startswith("INSERT") and signal.raise_signal(signal.SIGINT)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            store.add(PROBLEM, results(0, 3))
+        assert [found.digest for found in store.best(PROBLEM.key, 5)] == ["d2", "d1", "d0"]
+
+
 FULL = """
 import resource, sys
 from nkigym.store import Problem, Recorder, Result, Store

@@ -84,6 +84,21 @@ def uninterrupted() -> Iterator[list[int]]:
         raise KeyboardInterrupt
 
 
+@contextmanager
+def delayed_signals() -> Iterator[None]:
+    """Signals that interrupt or end this process reach this thread at the end: no system call of
+    it is cut short by one.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows interrupts none
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """What Ctrl-C does, also where a shell that runs this in the background ignores it."""
     handler = signal.getsignal(signal.SIGINT)

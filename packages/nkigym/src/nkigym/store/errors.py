@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from neuroncore.commands.interruption import delayed_signals
 from neuroncore.errors import KernelError
 
 
@@ -50,22 +52,21 @@ _UNUSABLE = {
 _PRIMARY = 0xFF  # extended codes have the primary one in their last byte
 
 
-@dataclass(frozen=True, slots=True)
-class TranslatedErrors:
-    """A context in which SQLite's errors about a file are ours."""
+@contextmanager
+def sqlite_calls(path: Path) -> Iterator[None]:
+    """SQLite's errors about a file are ours. Signals wait until the end: some file systems let one
+    interrupt a write, which SQLite reports as an error of the medium.
+    """
+    try:
+        with delayed_signals():
+            yield
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as wrong:  # the latter of damaged texts
+        code = getattr(wrong, "sqlite_errorcode", 0)
+        name = getattr(wrong, "sqlite_errorname", None)
+        raise _as_ours(path, {code, code & _PRIMARY}, name) from None
 
-    path: Path
 
-    def __enter__(self) -> None:
-        """Nothing to do."""
-
-    def __exit__(self, _: object, wrong: BaseException | None, __: object) -> None:
-        if isinstance(wrong, sqlite3.DatabaseError | UnicodeDecodeError):  # of damaged texts
-            code = getattr(wrong, "sqlite_errorcode", 0)
-            raise _as_ours(self.path, {code, code & _PRIMARY}) from None
-
-
-def _as_ours(path: Path, codes: set[int]) -> StoreError:
+def _as_ours(path: Path, codes: set[int], name: str | None) -> StoreError:
     if codes.intersection(_FULL):
         return StoreFullError(
             f"no room for more in {path}", hint="what was found before is kept there"
@@ -75,8 +76,11 @@ def _as_ours(path: Path, codes: set[int]) -> StoreError:
             f"another process is writing to {path}", hint="run it again, or name another file"
         )
     if unusable := codes.intersection(_UNUSABLE):
-        what = "is a folder" if path.is_dir() else _UNUSABLE[min(unusable)]
-        return StoreError(f"{path} {what}", expected="the file of a store")
+        if path.is_dir():
+            return StoreError(f"{path} is a folder", expected="the file of a store")
+        return StoreError(
+            f"{path} {_UNUSABLE[min(unusable)]}", expected="the file of a store", got=name
+        )
     return StoreCorruptError(
         f"{path} is damaged or not a store of nkigym",
         hint="it is left as it is; name another file",

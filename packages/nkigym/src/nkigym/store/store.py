@@ -21,7 +21,7 @@ from nkigym.store.errors import (
     StoreCorruptError,
     StoreError,
     StoreVersionError,
-    TranslatedErrors,
+    sqlite_calls,
 )
 
 APPLICATION = 0x6E6B6967  # "nkig", in the header of the file
@@ -99,7 +99,7 @@ class Store:
         StoreVersionError where it is not to be used, StoreBusyError, StoreFullError.
         """
         self.path = Path(path)
-        with TranslatedErrors(self.path):
+        with sqlite_calls(self.path):
             self._made = self._open(create)
 
     def _open(self, create: bool) -> sqlite3.Connection:
@@ -160,7 +160,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with TranslatedErrors(self.path):
+        with sqlite_calls(self.path):
             self._made.execute("BEGIN IMMEDIATE")
             try:
                 yield self._made
@@ -222,7 +222,7 @@ class Store:
         return True
 
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with TranslatedErrors(self.path), closing(self._made.execute(query, values)) as rows:
+        with sqlite_calls(self.path), closing(self._made.execute(query, values)) as rows:
             return rows.fetchall()
 
 
