@@ -71,6 +71,48 @@ TRANSPOSING = (
 """
 )
 
+STRIDED = """\
+program("trn1", "0.1")
+def kernel(x: float32[300, 100]):
+    out = buffer(float32[100, 300], shared_hbm)
+    tile = buffer(bfloat16[100, 300], sbuf)
+    dma_copy(dst=tile[:, :], src=x.ap([[1, 100], [100, 300]]))
+    dma_copy(dst=out[:, :], src=tile[:, :])
+    return out
+"""
+
+BROADCAST = """\
+program("trn1", "0.1")
+def kernel(x: float32[100, 600], w: float32[4, 600]):
+    out = buffer(float32[100, 600], shared_hbm)
+    tile = buffer(float32[100, 600], sbuf)
+    dma_copy(dst=tile[:, :], src=x[:, :])
+    for i in range(4):
+        row = buffer(float32[1, 600], sbuf)
+        dma_copy(dst=row[:, :], src=w[i : i + 1, :])
+        rows = buffer(float32[100, 600], sbuf)
+        dma_copy(dst=rows[:, :], src=row.ap([[0, 100], [1, 600]]))
+        tensor_tensor(dst=tile[:, :], data1=tile[:, :], data2=rows[:, :], op=multiply)
+    dma_copy(dst=out[:, :], src=tile[:, :])
+    return out
+"""
+
+ADDED = """\
+program("trn1", "0.1")
+def kernel(x: float32[128, 256]):
+    out = buffer(bfloat16[128, 64], shared_hbm)
+    total = buffer(bfloat16[128, 64], sbuf)
+    memset(dst=total[:, :], value=0.0)
+    for i in range(4):
+        tile = buffer(float32[128, 64], sbuf)
+        dma_copy(dst=tile[:, :], src=x[:, 64*i : 64*i + 64])
+        sum = buffer(float32[128, 64], sbuf)
+        tensor_tensor(dst=sum[:, :], data1=total[:, :], data2=tile[:, :], op=add)
+        tensor_copy(dst=total[:, :], src=sum[:, :])
+    dma_copy(dst=out[:, :], src=total[:, :])
+    return out
+"""
+
 CLEARED = (
     HEAD
     + OUT
@@ -117,6 +159,9 @@ TEXTS = {
     "loop_invariants": INVARIANT,
     "vectorization": SMALL.replace("AT", "64*group + column"),
     "transposing_loads": TRANSPOSING,
+    "strided_loads": STRIDED,
+    "partition_broadcasts": BROADCAST,
+    "direct_results": ADDED,
     "dead_fills": CLEARED,
     "overwritten_fills": PADDED,
     "privatization": DECLARED_OUTSIDE,
@@ -126,7 +171,8 @@ TEXTS = {
 def after(name: str) -> tuple[Program, Program]:
     before = parse_program(TEXTS[name])
     core = NeuronCore("trn1", watchers=())
-    return before, transformed(before, core, [TRANSFORMATIONS[name]])
+    named = TRANSFORMATIONS["transposing_loads" if name == "strided_loads" else name]
+    return before, transformed(before, core, [named])
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -152,12 +198,81 @@ def test_a_transformation_executes_fewer_instructions(name, executed):
     assert counts[1] == executed < counts[0]
 
 
-def test_a_transposing_load_is_a_load_and_a_transposition_by_tensor():
-    _, made = after("transposing_loads")
+@pytest.mark.parametrize(("name", "tiles"), [("transposing_loads", 1), ("strided_loads", 3)])
+def test_transposing_loads_are_loads_and_transpositions_by_tensor(name, tiles):
+    _, made = after(name)
 
     names = [call.instruction for call in calls(made.body)]
 
-    assert names == ["dma_copy", "nc_transpose", "tensor_copy", "dma_copy"]
+    assert names == ["dma_copy", "nc_transpose", "tensor_copy"] * tiles + ["dma_copy"]
+
+
+@pytest.mark.parametrize(
+    ("change", "to"),
+    [
+        ("float32[300, 100]", "int32[300, 100]"),  # TensorE takes floats
+        ("[[1, 100], [100, 300]]", "[[100, 100], [1, 300]]"),  # rows
+        ("[[1, 100], [100, 300]]", "[[2, 100], [100, 300]]"),  # elements that are apart
+    ],
+)
+def test_other_loads_stay(change, to):
+    program = parse_program(STRIDED.replace(change, to).replace("bfloat16", "float32"))
+
+    made = transformed(program, NeuronCore("trn1", watchers=()), TRANSFORMATIONS.values())
+
+    assert [c.instruction for c in calls(made.body)] == ["dma_copy", "dma_copy"]
+
+
+def test_a_row_reaches_all_partitions_as_products_with_ones():
+    _, made = after("partition_broadcasts")
+
+    names = [call.instruction for call in calls(made.body)]
+
+    assert names == [
+        "memset", "dma_copy", "dma_copy", "nc_matmul", "nc_matmul", "tensor_tensor", "dma_copy"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "to"),
+    [
+        ("op=multiply)", "op=multiply)\n        dma_copy(dst=out[:, :], src=rows[:, :])"),
+        ("600", "5000"),  # more than PSUM has
+    ],
+)
+def test_a_row_that_dma_reads_or_that_psum_cannot_hold_is_broadcast_by_dma(change, to):
+    program = parse_program(BROADCAST.replace(change, to))
+
+    assert program == transformed(
+        program, NeuronCore("trn1", watchers=()), [TRANSFORMATIONS["partition_broadcasts"]]
+    )
+
+
+def test_a_result_is_written_to_where_it_is_copied():
+    _, made = after("direct_results")
+
+    names = [call.instruction for call in calls(made.body)]
+
+    assert names == ["memset", "dma_copy", "tensor_tensor", "dma_copy"]
+
+
+@pytest.mark.parametrize(
+    ("change", "to"),
+    [
+        ("src=sum[:, :])", "src=sum[:, :])\n        memset(dst=sum[:, :], value=0.0)"),
+        ("sum = buffer(float32", "sum = buffer(float16"),  # is rounded twice
+        ("src=sum[:, :])", "src=sum[:, :], engine=scalar)"),
+        ("data1=total[:, :]", "data1=total.ap([[64, 128], [0, 64]])"),
+        ("tensor_copy(dst=total[:, :], src=sum[:, :])",
+         "tensor_copy(dst=total[:, 0:32], src=sum[:, 0:32])"),
+    ],
+)  # fmt: skip
+def test_copies_that_change_a_value_or_that_others_need_stay(change, to):
+    program = parse_program(ADDED.replace(change, to))
+
+    assert program == transformed(
+        program, NeuronCore("trn1", watchers=()), [TRANSFORMATIONS["direct_results"]]
+    )
 
 
 def test_what_only_products_fill_is_not_cleared():

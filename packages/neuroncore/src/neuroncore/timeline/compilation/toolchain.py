@@ -15,22 +15,26 @@ from neuroncore.integers.affine import Affine
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program import (
     Access,
-    Allocate,
     Buffer,
     Call,
     Loop,
     Program,
     Statement,
     calls,
-    make_call,
     whole,
 )
 from neuroncore.surface import version_tuple
 from neuroncore.timeline.compilation.buffer_places import privatized
+from neuroncore.timeline.compilation.direct_writes import written_directly
 from neuroncore.timeline.compilation.loop_transformations import (
     hoisted,
     vectorized,
     written,
+)
+from neuroncore.timeline.compilation.rewriting import rewritten
+from neuroncore.timeline.compilation.tensor_engine import (
+    broadcast_by_tensor,
+    transposed_by_tensor,
 )
 
 CLOSED, EXPLICIT = "closed", "explicit"
@@ -88,22 +92,6 @@ def transformed(
 # -- rewrites -------------------------------------------------------------------------------------
 
 
-def _mapped(
-    body: tuple[Statement, ...], change: Callable[[Call], tuple[Statement, ...]]
-) -> Iterator[Statement]:
-    for statement in body:
-        if isinstance(statement, Loop):
-            yield replace(statement, body=tuple(_mapped(statement.body, change)))
-        elif isinstance(statement, Call):
-            yield from change(statement)
-        else:
-            yield statement
-
-
-def _rewritten(program: Program, change: Callable[[Call], tuple[Statement, ...]]) -> Program:
-    return replace(program, body=tuple(_mapped(program.body, change)))
-
-
 def _is_open(call: Call) -> bool:
     """Whether the kernel left the engine to the compiler."""
     return call.attrs.get("engine") is Engine.unknown
@@ -123,7 +111,7 @@ def _without_dead_fills(program: Program, core: NeuronCore) -> Program:
         is_psum = is_zero and buffers[name].space is MemorySpace.psum
         return () if is_psum and added[name] == {"memset", "nc_matmul"} else (call,)
 
-    return _rewritten(program, change)
+    return rewritten(program, change)
 
 
 def _without_overwritten_fills(program: Program, core: NeuronCore) -> Program:
@@ -168,7 +156,7 @@ def _on_engine(program: Program, rule: Callable[[Call], Engine | None]) -> Progr
         made = call if engine is None else replace(call, attrs={**call.attrs, "engine": engine})
         return (made,)
 
-    return _rewritten(program, change)
+    return rewritten(program, change)
 
 
 def _fills_on_gpsimd(program: Program, core: NeuronCore) -> Program:
@@ -187,47 +175,26 @@ def _copies_on_scalar(program: Program, core: NeuronCore) -> Program:
     return _on_engine(program, rule)
 
 
-def _transposed_by_tensor(program: Program, core: NeuronCore) -> Program:
-    """Transposing loads of a tile as contiguous loads, transposed on TensorE."""
-    buffers, count = program.buffers(), 0
-
-    def change(call: Call) -> tuple[Statement, ...]:
-        nonlocal count
-        src, dst = call.accesses.get("src"), call.accesses.get("dst")
-        if call.instruction != "dma_transpose" or src is None or dst is None:
-            return (call,)
-        if not _is_tile(src, buffers, core):
-            return (call,)
-        count += 1
-        dtype = buffers[src.buffer].dtype
-        loaded = Buffer(f"loaded@{count}", src.shape, dtype, MemorySpace.sbuf)
-        transposed = Buffer(f"transposed@{count}", src.shape[::-1], dtype, MemorySpace.psum)
-        fields = {"origin": call.origin, "name": call.name}
-        return (
-            Allocate(loaded),
-            make_call("dma_copy", dst=whole(loaded), src=src, **fields),
-            Allocate(transposed),
-            make_call("nc_transpose", dst=whole(transposed), data=whole(loaded), **fields),
-            make_call("tensor_copy", dst=dst, src=whole(transposed), **fields),
-        )
-
-    return _rewritten(program, change)
-
-
-def _is_tile(src: Access, buffers: Mapping[str, Buffer], core: NeuronCore) -> bool:
-    """Whether TensorE transposes it at once: a matrix in HBM of at most 128 x 128."""
-    in_hbm = not buffers[src.buffer].space.on_chip
-    return in_hbm and len(src.shape) == 2 and max(src.shape) <= 128 and src.indirect is None
-
-
 TRANSFORMATIONS = {
     t.name: t
     for t in (
         Transformation(
-            "transposing_loads", "transposing loads of a tile are contiguous loads and TensorE "
+            "transposing_loads", "transposing loads of floats are contiguous loads and TensorE "
             "transposes", (CLOSED,),
             "benchmarks/model s1 to s6: DMA of 4-byte runs would take longer than the kernels",
-            _transposed_by_tensor,
+            transposed_by_tensor,
+        ),
+        Transformation(
+            "partition_broadcasts", "a row of SBUF reaches all partitions through TensorE",
+            (CLOSED,),
+            "benchmarks/model m1 to m5: TensorE is busy with them",
+            broadcast_by_tensor,
+        ),
+        Transformation(
+            "direct_results", "a result that only a copy reads is written to its place", (CLOSED,),
+            "benchmarks/model m3: from its source 2.13 ms with the copies, 1.66 ms without, "
+            "measured 1.61 ms",
+            written_directly,
         ),
         Transformation(
             "dead_fills", "zeros of PSUM that matmuls add to are not written", (CLOSED,),
