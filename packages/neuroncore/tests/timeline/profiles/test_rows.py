@@ -93,6 +93,22 @@ def test_rows_of_the_second_core_are_not_read(table):
     assert len(profile_of("p", {**table, "pcore_idx": cores}).rows) == half
 
 
+def test_a_profile_of_the_second_core_alone_is_rejected(table):
+    with pytest.raises(LaunchError, match="p has no rows of core 0"):
+        profile_of("p", {**table, "pcore_idx": [1] * len(table["engine"])})
+
+
+@pytest.mark.parametrize(("longer", "is_noted"), [(1.0, False), (1.005, False), (5.0, True)])
+def test_a_duration_that_contradicts_the_ends_is_noted(table, longer, is_noted):
+    pairs = zip(table["start_ts"], table["end_ts"], strict=True)
+    durations = [longer * (end - start) for start, end in pairs]
+
+    notes = profile_of("p", {**table, "duration_ns": durations}).notes
+
+    count = f"{len(durations)} rows: duration_ns is not end_ts - start_ts, which counts"
+    assert (count in notes) == is_noted
+
+
 def test_a_profile_without_source_lines_says_how_to_get_them(table):
     with pytest.raises(LaunchError, match="no instruction names a source line") as raised:
         profile_of("p", {**table, "nki_source_location": [None] * len(table["start_ts"])})

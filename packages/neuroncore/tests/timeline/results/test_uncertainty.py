@@ -78,6 +78,18 @@ def test_a_generation_that_was_not_measured_is_extrapolated_and_its_interval_wid
     assert relative_width(unknown) > relative_width(known)
 
 
+def test_a_constant_that_was_measured_elsewhere_is_assumed():
+    short = program("t = buffer(float32[1, 2], sbuf)\ndma_copy(dst=t[:, :], src=x[0:1, 0:2])")
+
+    known, taken_over = (
+        estimate(replace(short, target=target), mode="as_written").uncertainty
+        for target in ("trn2", "trn3")
+    )
+
+    launch = taken_over.sensitivities["LAUNCH"]
+    assert known.known < 0.15 and taken_over.known > 0.5 * launch > 0.4
+
+
 def test_the_report_begins_with_time_bottleneck_domain_and_toolchain():
     time, bottleneck, domain, toolchain, *_ = str(estimate(program(MATMUL), mode="device")).split(
         "\n"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Real
-from sys import float_info
 from typing import Any
 
 from neuroncore.errors import AttributeValueError
@@ -17,9 +16,11 @@ ALL = "all"
 """The key of a value that every generation shares."""
 
 DIVIDE = frozenset({"DMA_BANDWIDTH"})
-"""What bytes are divided by: it is never 0."""
-
-LARGEST = int(float_info.max)
+"""What bytes are divided by, in GB/s."""
+SLOWEST = 1e-6
+"""At which a GB takes eleven days."""
+LARGEST = 10**15
+"""Eleven days in ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +38,20 @@ class Constants:
         """The same constants with one changed on `target`, or on every generation (ALL).
 
         Raises AttributeValueError for an unknown name, for a value that is not a time (no
-        number, negative, NaN, infinite) and for a bandwidth of 0; LaunchError for an unknown
-        target.
+        number, negative, NaN, above 10^15) and for a bandwidth below 10^-6; LaunchError for an
+        unknown target.
         """
         if name not in self.values:
             raise AttributeValueError(
                 f"{name!r} is not a constant of the timeline",
                 expected=" or ".join(self.values), operand="name",
             )  # fmt: skip
-        positive = name in DIVIDE
+        least = SLOWEST if name in DIVIDE else 0
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or not 0 <= value <= LARGEST or (positive and not value):
+        if not is_number or not least <= value <= LARGEST:
             raise AttributeValueError(
                 f"{name} cannot be {_shown(value)}",
-                expected="a positive number" if positive else "a number that is not negative",
-                operand="value",
+                expected=f"a number from {least:g} to {LARGEST:g}", operand="value",
             )  # fmt: skip
         if target == ALL:
             return replace(self, values={**self.values, name: {ALL: value}})

@@ -22,6 +22,8 @@ KEPT = 2 / 3
 """The share of a line's instructions that must be in the profile to compare their times."""
 FAR = 4.0
 """A median of predictions that are off by more is of another kernel, or in another unit."""
+OTHER_UNIT = 200.0
+"""From here on the unit is the likeliest reason."""
 QUANTILES = np.linspace(0.1, 0.9, 9)
 
 
@@ -90,7 +92,11 @@ def compare(profile: Profile, timeline: Timeline) -> Comparison:
             f"{profile.name} is not a profile of {timeline.program.name}: {found.matched:.0%} of "
             f"its time is at lines of the kernel, {len(sizes)} lines have the same instructions"
             + (f", a factor of {exp(np.median(sizes)):.1f} off" if sizes else ""),
-            hint="profile this file, with these shapes and for this target",
+            hint=(
+                "times of a profile are in ns: are these in another unit?"
+                if sizes and np.median(sizes) > np.log(OTHER_UNIT)
+                else "profile this file, with these shapes and for this target"
+            ),
         )
     return found
 

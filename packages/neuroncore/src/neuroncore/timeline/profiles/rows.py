@@ -81,12 +81,16 @@ def profile_of(name: str, table: Mapping[str, Sequence[Any]]) -> Profile:
         rows = [row for values in _records(known) for row in _executed(values)]
     except ValueError as wrong:
         raise LaunchError(f"{name}: {wrong}", hint="export the profile again") from None
+    if not rows and any(known.get("pcore_idx", ())):
+        raise LaunchError(f"{name} has no rows of core 0", hint="profile a launch on core 0")
     if not any(row.places for row in rows):
         raise LaunchError(
             f"{name}: no instruction names a source line",
             hint="compile the kernel with NKI_DEBUG_INFO=True and capture the profile again",
         )
     _reject_clock_resets(name, rows)
+    if count := sum(_contradicts(values) for values in _records(known)):
+        notes.append(f"{count} rows: duration_ns is not end_ts - start_ts, which counts")
     without = sum(not row.places for row in rows)
     if without:
         notes.append(f"{without} of {len(rows)} rows name no source line: they are not compared")
@@ -146,6 +150,15 @@ def _executed(record: Mapping[str, Any]) -> Iterator[Executed]:
     done = _number(record, "dma_trigger_end_ts")
     lane = DMA if done else _lane(engine[0], str(record.get("opcode", "")))
     yield Executed(lane, start, done or end, places)
+
+
+def _contradicts(record: Mapping[str, Any]) -> bool:
+    """Whether a row has two lengths, more than 1 % and a ns apart."""
+    start, end = _number(record, "start_ts"), _number(record, "end_ts")
+    length = _number(record, "duration_ns")
+    if start is None or end is None or length is None:
+        return False
+    return abs(end - start - length) > max(1.0, 0.01 * length)
 
 
 def _number(record: Mapping[str, Any], column: str) -> float | None:

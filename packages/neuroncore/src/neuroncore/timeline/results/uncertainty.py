@@ -36,6 +36,9 @@ FAR = 4
 INSTRUCTION_COUNT = "instruction count"
 """The error of how many instructions and transfers a closed compiler makes."""
 
+DOCUMENTED = "documented"
+"""The confidence of what documents say, of generations that nobody measured too."""
+
 RATES = "instruction rates"
 """What a path spends in the data of instructions, whose cycles per element documents give."""
 BY_SIZE = "LAUNCH", RATES, "DMA_BANDWIDTH"
@@ -85,7 +88,7 @@ def uncertainty(
             parts[name] = parts.get(name, 0.0) + part * times
     total = launch_ns or 1.0
     table = costs()
-    effects = {name: part / total * _spread(name) for name, part in parts.items()}
+    effects = {name: part / total * _spread(name, program.target) for name, part in parts.items()}
     wider = [WIDER[name] * part / total for name, part in outside.items()]
     known = hypot(*effects.values(), *wider)
     shares = _model_shares(toolchain_of(program), parts, total)
@@ -126,10 +129,13 @@ def verdict(site: Site, target: str) -> str:
     return MEASURED if least / FAR <= site.elements <= most * FAR else EXTRAPOLATED
 
 
-def _spread(name: str) -> float:
+def _spread(name: str, target: str) -> float:
+    """Of what was measured on other generations alone, the one of what is assumed."""
     table = costs()
     row = table["constants"].get(name)
-    return table["spread"][row["confidence"] if row else "documented"]
+    confidence = row["confidence"] if row else DOCUMENTED
+    is_taken_over = confidence != DOCUMENTED and target not in table["measured_on"]
+    return table["spread"]["assumed" if is_taken_over else confidence]
 
 
 def _parts(kind: int, path_ns: float, site: Site, clock: Clock) -> Iterator[tuple[str, float]]:
