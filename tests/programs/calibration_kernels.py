@@ -42,12 +42,12 @@ def attention(q, k, v):
             dtype=nl.bfloat16,
         )  # fmt: skip
         inverse = nl.reciprocal(total)
-        turned = nl.ndarray((TILE, tiles, TILE), dtype=nl.bfloat16)
+        transposed = nl.ndarray((TILE, tiles, TILE), dtype=nl.bfloat16)
         for j in nl.affine_range(tiles):
-            turned[p, j, f] = nisa.nc_transpose(powers[p, TILE * j + f])
+            transposed[p, j, f] = nisa.nc_transpose(powers[p, TILE * j + f])
         attended = nl.zeros((TILE, width), dtype=nl.float32, buffer=nl.psum)
         for j in nl.affine_range(tiles):
-            attended += nisa.nc_matmul(turned[p, j, f], values[p, j, w])
+            attended += nisa.nc_matmul(transposed[p, j, f], values[p, j, w])
         nl.store(out[TILE * i + p, w], attended * inverse)
     return out
 

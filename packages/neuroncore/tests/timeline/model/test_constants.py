@@ -81,7 +81,9 @@ def test_what_is_no_time_is_rejected(value):
 @pytest.mark.parametrize("value", [0, 1e-300, 1e16])
 @pytest.mark.parametrize("target", ["trn2", "all"])
 def test_no_bandwidth_is_no_bandwidth(target, value):
-    with pytest.raises(AttributeValueError, match=r"BANDWIDTH cannot be (.|\n)*from 1e-06 to 1e\+15"):
+    with pytest.raises(
+        AttributeValueError, match=r"BANDWIDTH cannot be (.|\n)*from 1e-06 to 1e\+15"
+    ):
         constants().but("DMA_BANDWIDTH", target, value)
 
 

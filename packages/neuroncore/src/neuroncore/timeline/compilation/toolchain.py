@@ -25,17 +25,17 @@ from neuroncore.program import (
 )
 from neuroncore.surface import version_tuple
 from neuroncore.timeline.compilation.buffer_places import privatized
-from neuroncore.timeline.compilation.direct_writes import written_directly
 from neuroncore.timeline.compilation.loop_transformations import (
     hoisted,
     vectorized,
     written,
 )
-from neuroncore.timeline.compilation.rewriting import rewritten
-from neuroncore.timeline.compilation.tensor_engine import (
+from neuroncore.timeline.compilation.movements import (
     broadcast_by_tensor,
     transposed_by_tensor,
+    written_directly,
 )
+from neuroncore.timeline.compilation.rewriting import rewritten
 
 CLOSED, EXPLICIT = "closed", "explicit"
 """Through the closed compiler (0.1), and explicit instructions through the NKI compiler."""

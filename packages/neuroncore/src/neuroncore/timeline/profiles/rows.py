@@ -89,12 +89,14 @@ def profile_of(name: str, table: Mapping[str, Sequence[Any]]) -> Profile:
             hint="compile the kernel with NKI_DEBUG_INFO=True and capture the profile again",
         )
     _reject_clock_resets(name, rows)
+    return Profile(name, rows, [*notes, *_remarks(known, rows)])
+
+
+def _remarks(known: Mapping[str, Sequence[Any]], rows: Sequence[Executed]) -> Iterator[str]:
     if count := sum(_contradicts(values) for values in _records(known)):
-        notes.append(f"{count} rows: duration_ns is not end_ts - start_ts, which counts")
-    without = sum(not row.places for row in rows)
-    if without:
-        notes.append(f"{without} of {len(rows)} rows name no source line: they are not compared")
-    return Profile(name, rows, notes)
+        yield f"{count} rows: duration_ns is not end_ts - start_ts, which counts"
+    if without := sum(not row.places for row in rows):
+        yield f"{without} of {len(rows)} rows name no source line: they are not compared"
 
 
 def _known(

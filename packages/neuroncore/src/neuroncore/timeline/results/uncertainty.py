@@ -37,7 +37,7 @@ INSTRUCTION_COUNT = "instruction count"
 """The error of how many instructions and transfers a closed compiler makes."""
 
 DOCUMENTED = "documented"
-"""The confidence of what documents say, of generations that nobody measured too."""
+"""The confidence of what documents say, also of generations that were not measured."""
 
 RATES = "instruction rates"
 """What a path spends in the data of instructions, whose cycles per element documents give."""
