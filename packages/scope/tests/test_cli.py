@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from nki_scope.cli import main
+from nki_scope.document import Columns
 
 COPY = """
 import nki, nki.isa as nisa, nki.language as nl
@@ -51,6 +52,14 @@ def test_an_svg_has_a_bar_for_each_micro_op_in_proportion(browser, copied, data_
 
     assert np.allclose(drawn[:, 1], scale * times[1], atol=0.02)
     assert np.allclose(drawn[:, 0] - drawn[0, 0], scale * (times[0] - times[0][0]), atol=0.1)
+
+
+def test_an_svg_of_a_source_with_control_characters_is_xml(browser, page_of):
+    text = COPY.replace("    return out", "    # \x0c \x1b[31m\n    return out")
+    page = page_of(text, "copy", np.ones((128, 64), np.float32))
+    texts = [text.text or "" for text in svg_of(page, "Source").iter(f"{SVG}text")]
+
+    assert any("\ufffd" in text for text in texts)
 
 
 VIEWS = {
@@ -125,18 +134,57 @@ def test_show_prints_the_times_and_advice_of_a_page(copied, data_of, capsys):
     assert all(kernel["summary"] in text for kernel in kernels)
 
 
-def test_show_rejects_what_is_not_a_page(tmp_path, capsys):
-    (tmp_path / "other.html").write_text("<html></html>")
+@pytest.mark.parametrize("command", ["show", "open", "compare"])
+def test_what_is_not_a_page_is_rejected(command, copied, tmp_path, capsys):
+    other = tmp_path / "other.html"
+    other.write_text("<html></html>")
 
+    assert rejected(command, copied, other, capsys) == (
+        f"{other}: not a page that --report wrote\n    write it again with --report of this version"
+    )
+
+
+def rejected(command: str, page: Path, other: Path, capsys) -> str:
+    """What a command says that rejects the other page."""
+    files = [str(page), str(other)] if command == "compare" else [str(other)]
     with pytest.raises(SystemExit, match="2"):
-        main(["show", str(tmp_path / "other.html")])
-    assert "not a page that --report wrote" in capsys.readouterr().err
+        main([command, *files])
+    return capsys.readouterr().err.removeprefix("nki-scope: ").strip()
 
 
-@pytest.mark.parametrize("data", ["AAAA", base64.b64encode(zlib.compress(b"other")).decode()])
-def test_show_rejects_a_damaged_page(copied, data, capsys):
+DAMAGED = {
+    "AAAA": "a page with damaged data", "====": "a page with damaged data",
+    base64.b64encode(zlib.compress(b"other")).decode(): "a page of another version",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["show", "compare"])
+@pytest.mark.parametrize("data", DAMAGED)
+def test_damaged_data_and_data_of_another_version_are_rejected(
+    command, data, copied, tmp_path, capsys
+):
+    other = tmp_path / "other.html"
+    other.write_text(re.sub('id="data">[^<]*', f'id="data">{data}', copied.read_text("utf-8")))
+
+    assert rejected(command, copied, other, capsys).startswith(f"{other}: {DAMAGED[data]}\n")
+
+
+@pytest.mark.parametrize("command", ["show", "compare"])
+def test_a_page_without_what_this_version_shows_is_of_another_version(
+    command, copied, tmp_path, data_of, capsys
+):
+    other = tmp_path / "other.html"
+    data = Columns().packed(data_of(copied)[0] | {"kernels": [{"name": "copy"}]})
+    other.write_text(re.sub('id="data">[^<]*', f'id="data">{data}', copied.read_text("utf-8")))
+
+    assert "other.html: a page of another version" in rejected(command, copied, other, capsys)
+
+
+def test_a_page_of_another_version_is_shown_by_its_own_script(copied, monkeypatch):
+    shown = []
+    monkeypatch.setattr("webbrowser.open", lambda address: shown.append(address) or True)
+    data = base64.b64encode(zlib.compress(b"other")).decode()
     copied.write_text(re.sub('id="data">[^<]*', f'id="data">{data}', copied.read_text("utf-8")))
 
-    with pytest.raises(SystemExit, match="2"):
-        main(["show", str(copied)])
-    assert f"{copied}: a page " in capsys.readouterr().err
+    assert main(["open", str(copied)]) == 0
+    assert shown == [copied.as_uri()]

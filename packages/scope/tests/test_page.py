@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import subprocess
@@ -118,6 +119,35 @@ def test_a_kernel_that_raises_is_shown_until_there(page_of, tmp_path, data_of):
 
     assert [call["instruction"] for call in document["kernels"][0]["calls"]] == ["memset"]
     assert "dma_copy" in document["errors"][0]
+
+
+DIVIDED = COPY.replace("    return out", "    return 1 // (x.shape[0] - 128)")
+
+
+def test_an_error_of_python_names_the_line_of_the_kernel(page_of, tmp_path, data_of, browser):
+    (line,) = [n for n, text in enumerate(DIVIDED.splitlines(), 1) if "1 //" in text]
+    with pytest.raises(ZeroDivisionError):
+        page_of(DIVIDED, "copy", np.ones((128, 64), np.float32))
+
+    (error,) = data_of(tmp_path / "copy.html")[0]["errors"]
+    assert error.startswith(f"ZeroDivisionError: {tmp_path / 'kernels.py'}:{line}: ")
+    assert error.endswith("\n    return 1 // (x.shape[0] - 128)")
+    browser.open(tmp_path / "copy.html")
+    browser.run("[...document.querySelectorAll('[role=tab]')][1].click()")
+    raised = browser.run("document.querySelector('.raised code').textContent")
+    assert raised.strip().startswith("return 1 //")
+
+
+def test_a_file_name_that_is_not_utf_8_is_shown_escaped(tmp_path, data_of):
+    script = tmp_path / os.fsdecode(b"caf\xe9.py")
+    script.write_text(COPY + "import numpy as np; copy(np.ones((128, 64), np.float32))\n")
+    file = tmp_path / "page.html"
+    words = (sys.executable, "-m", "nki_runtime", "--report", str(file), str(script))
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    paths = [each["path"] for each in data_of(file)[0]["files"]]
+    assert paths == [str(tmp_path / r"caf\udce9.py")]
 
 
 def test_the_results_that_all_forms_of_a_kernel_have_are_stored_once(page_of, data_of):

@@ -293,13 +293,18 @@ def test_another_kernel_of_the_run_takes_over_all_views(browser, attention, page
     assert browser.problems == []
 
 
-def test_data_of_another_version_leaves_the_summary(browser, attention):
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [("eJzLL8lILQIABnQCIw==", "another version"), ("AAAA", "damaged"), ("?", "damaged")],
+)
+def test_data_that_is_not_shown_leaves_the_summary(browser, attention, data, reason):
     text = attention.read_text("utf-8")
     first = text.index('id="data">') + len('id="data">')
-    attention.write_text(text[:first] + "eJxLSSxJBAAEKAGb" + text[text.index("<", first) :])
+    attention.write_text(text[:first] + data + text[text.index("<", first) :])
     browser.open(attention)
 
-    assert "cannot be shown" in browser.run("document.getElementById('app').textContent")
+    shown = browser.run("document.getElementById('app').textContent")
+    assert shown.startswith("The views cannot be shown: ") and reason in shown
     assert browser.run("document.getElementById('summary').open")
 
 

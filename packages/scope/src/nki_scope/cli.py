@@ -26,7 +26,7 @@ from neuroncore.commands.running import run_commands
 from neuroncore.commands.streams import command_line
 from neuroncore.commands.suggestions import did_you_mean
 from neuroncore.errors import LaunchError
-from nki_scope.document import Columns, compared, data_of, unpacked
+from nki_scope.document import OTHER_VERSION, Columns, compared, data_of, unpacked
 from nki_scope.sections import compare_pages
 
 _EXAMPLES = """\
@@ -81,6 +81,8 @@ def _add_page(parser: argparse.ArgumentParser) -> None:
 
 def _open(given: argparse.Namespace) -> int:
     address = _address(given.file)
+    with _reading(given.file):
+        data_of(given.file.read_text("utf-8", errors="replace"))
     if not webbrowser.open(address):
         raise LaunchError(
             f"{given.file}: no browser was found",
@@ -100,12 +102,16 @@ def _print_output(given: argparse.Namespace, command: str, output: Path | None) 
 def _show(given: argparse.Namespace) -> int:
     _address(given.file)
     document = _unpacked(given.file, given.file.read_text("utf-8", errors="replace"))
-    if given.output_format == "json":
-        print(json.dumps(_contents(document)))
-    else:
-        shown = (document["kernels"], "summary"), (document["findings"], "text")
-        print("\n\n".join([*document["errors"], *(e[key] for part, key in shown for e in part)]))
+    with _reading(given.file):
+        is_json = given.output_format == "json"
+        text = json.dumps(_contents(document)) if is_json else _text(document)
+    print(text)
     return 0
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    shown = (document["kernels"], "summary"), (document["findings"], "text")
+    return "\n\n".join([*document["errors"], *(e[key] for part, key in shown for e in part)])
 
 
 def _contents(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,7 +154,9 @@ def _compare(given: argparse.Namespace) -> int:
     if given.output is not None:
         check_writable(given.output, "-o")
     first, second = (_page_text(file) for file in (given.first, given.second))
-    found = compare_pages(_unpacked(given.first, first), _unpacked(given.second, second))
+    documents = _unpacked(given.first, first), _unpacked(given.second, second)
+    with _reading(given.first, given.second):
+        found = compare_pages(*documents)
     print(json.dumps(found) if given.output_format == "json" else "\n".join(_differences(found)))
     if given.output is not None:
         write_output(
@@ -158,10 +166,21 @@ def _compare(given: argparse.Namespace) -> int:
 
 
 def _unpacked(file: Path, text: str) -> dict[str, Any]:
-    try:
+    with _reading(file):
         return unpacked(data_of(text))
-    except ValueError as wrong:
-        raise LaunchError(f"{file}: {wrong}") from None
+
+
+@contextlib.contextmanager
+def _reading(*files: Path) -> Iterator[None]:
+    """Raises LaunchError for a file that is not a page, and for pages of another version."""
+    try:
+        yield
+    except (ValueError, KeyError) as wrong:
+        what = OTHER_VERSION if isinstance(wrong, KeyError) else wrong
+        raise LaunchError(
+            f"{' or '.join(map(str, files))}: {what}",
+            hint="write it again with --report of this version",
+        ) from None
 
 
 def _page_text(file: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
@@ -14,6 +15,7 @@ import nki_runtime
 from neuroncore.checks import Memory, Report
 from neuroncore.commands.files import write_text
 from neuroncore.commands.reporting import ADVICE
+from neuroncore.commands.tracebacks import place_of_user
 from neuroncore.errors import LaunchError
 from neuroncore.findings import Finding
 from neuroncore.machine.garbage_collection import no_collection
@@ -147,7 +149,7 @@ class Reporter:
             "migrations": lambda files: self._migrations.extend(
                 migration_section(*f) for f in files
             ),
-            "error": lambda error: self._errors.append(f"{type(error).__name__}: {error}"),
+            "error": lambda error: self._errors.append(_error_text(error)),
         }[kind](value)
 
     def write(self) -> str:
@@ -239,6 +241,15 @@ class Reporter:
             "message": finding.message, "cure": finding.cure, "count": finding.count,
             "at": self._sources.at_line(region.path, region.line) if region.path else None,
         }  # fmt: skip
+
+
+def _error_text(error: BaseException) -> str:
+    """The error with the user's line that raised it, which the page marks."""
+    text, place = str(error), place_of_user(error)
+    if place is not None and f"{place.path}:{place.line}:" not in text:
+        line = linecache.getline(place.path, place.line).strip()
+        text = f"{place.path}:{place.line}: {text}\n    {line}"
+    return f"{type(error).__name__}: {text}"
 
 
 def page(

@@ -167,9 +167,13 @@ export interface Document {
 const MAGIC = "nki-scope 2\n";
 
 export async function inflate(text: string): Promise<Uint8Array> {
-  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  try {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch {
+    throw new Error("this page has damaged data: write it again with --report");
+  }
 }
 
 /** The document with its columns in place; throws where the data is of another version. */

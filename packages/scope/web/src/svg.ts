@@ -1,7 +1,9 @@
 // A view as SVG: its text where the browser laid it out, its pictures as the calls that draw them.
 import { Picture, theme } from "./dom.ts";
 
-const escaped = (text: string): string => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+/** As XML has it, which has no control characters. */
+const escaped = (text: string): string =>
+  text.replace(/[\0-\x08\v\f\x0e-\x1f\ufffe\uffff]/g, "\ufffd").replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 const n = (x: number): string => String(+x.toFixed(2));
 type Attributes = Record<string, string | number>;
 const tag = (name: string, attributes: Attributes, inner = ""): string =>

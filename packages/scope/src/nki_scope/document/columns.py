@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -12,6 +13,10 @@ from typing import Any
 import numpy as np
 
 MAGIC = b"nki-scope 2\n"
+OTHER_VERSION = "a page of another version"
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""What UTF-8 has not, in file names and errors: shown escaped."""
 
 
 class Columns:
@@ -41,9 +46,8 @@ class Columns:
 
     def packed(self, document: dict[str, Any]) -> str:
         """The document and the columns: deflated, in base64."""
-        text = json.dumps(
-            document, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-        ).encode()
+        lines = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = _SURROGATE.sub(lambda found: rf"\\u{ord(found[0]):04x}", lines).encode()
         size = len(text).to_bytes(4, "little")
         whole = b"".join((MAGIC, size, text, *self._blocks))
         return base64.b64encode(zlib.compress(whole, 6)).decode()
@@ -54,9 +58,9 @@ def unpacked(data: str) -> dict[str, Any]:
     try:
         raw = zlib.decompress(base64.b64decode(data))
     except (zlib.error, binascii.Error):
-        raise ValueError("a page that is not whole") from None
+        raise ValueError("a page with damaged data") from None
     if not raw.startswith(MAGIC):
-        raise ValueError("a page of another version")
+        raise ValueError(OTHER_VERSION)
     start = len(MAGIC) + 4
     end = start + int.from_bytes(raw[len(MAGIC) : start], "little")
     document = json.loads(raw[start:end])
