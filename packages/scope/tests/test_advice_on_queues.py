@@ -1,4 +1,4 @@
-"""Advice on the queues of transfers and on the generation of their descriptors."""
+"""Advice on transfers: their queues, their sizes, the generation of their descriptors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+SMALL = "Transfers are small"
 QUEUES = "Few queues issue the transfers"
 DESCRIPTORS = "Descriptors are generated one after the other"
 STORES = """
@@ -66,8 +67,83 @@ def test_a_loop_of_transfers_of_parts_of_a_tile_gains_what_one_transfer_gains(
     total, found = advice_of(data_of(page_of(stores(1), "stores", x, 1, mode=mode))[0])
     followed, _ = advice_of(data_of(page_of(JOINED, "joined", x, mode=mode))[0])
 
-    assert found["Transfers are small"]["gainNs"] == pytest.approx(total - followed)
+    assert found[SMALL]["gainNs"] == pytest.approx(total - followed)
     assert total - followed > 0.2 * total
+
+
+PARTS = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def parts(a, b, are_whole: int):
+    out = nl.ndarray((128, 2048), dtype=a.dtype, buffer=nl.shared_hbm)
+    for n in range(8):
+        left = nl.ndarray((128, 128), dtype=a.dtype, buffer=nl.sbuf)
+        right = nl.ndarray((128, 256), dtype=b.dtype, buffer=nl.sbuf)
+        if are_whole:
+            nisa.dma_copy(dst=left, src=a[:, nl.ds(n * 128, 128)])
+            nisa.dma_copy(dst=right, src=b[:, nl.ds(n * 256, 256)])
+        else:
+            for c in range(4):
+                at = nl.ds(n * 128 + c * 32, 32)
+                nisa.dma_copy(dst=left[:, nl.ds(c * 32, 32)], src=a[:, at])
+                at = nl.ds(n * 256 + c * 64, 64)
+                nisa.dma_copy(dst=right[:, nl.ds(c * 64, 64)], src=b[:, at])
+        total = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=total, stationary=left, moving=right)
+        result = nl.ndarray((128, 256), dtype=a.dtype, buffer=nl.sbuf)
+        for c in range(4):
+            part = nl.ds(c * 64, 64)
+            nisa.tensor_scalar(dst=result[:, part], data=total[:, part], op0=nl.add, operand0=1.0)
+            if not are_whole:
+                nisa.dma_copy(dst=out[:, nl.ds(n * 256 + c * 64, 64)], src=result[:, part])
+        if are_whole:
+            nisa.dma_copy(dst=out[:, nl.ds(n * 256, 256)], src=result)
+    return out
+"""
+
+
+@pytest.mark.parametrize("mode", ["device", "as_written"])
+def test_parts_of_tiles_between_other_calls_gain_what_whole_tiles_gain(mode, page_of, data_of):
+    a, b = (np.ones((128, columns), ml_dtypes.bfloat16) for columns in (1024, 2048))
+    (total, found), (followed, further) = (
+        advice_of(data_of(page_of(PARTS, "parts", a, b, whole, mode=mode))[0]) for whole in (0, 1)
+    )
+
+    gain = total - followed + max(0.0, further.get(SMALL, {"gainNs": 0.0})["gainNs"])
+    assert found[SMALL]["gainNs"] == pytest.approx(gain)
+    assert total - followed > 0.2 * total
+
+
+BEFORE = """
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def before(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 16), dtype=x.dtype, buffer=nl.sbuf)
+    for i in range(x.shape[1] // 16):
+        nisa.dma_copy(dst=tile, src=x[:, nl.ds(i * 16, 16)])
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0)
+        nisa.dma_copy(dst=out[:, nl.ds(i * 16, 16)], src=tile)
+    return out
+"""
+ALLOCATION = "    tile = nl.ndarray((128, 16), dtype=x.dtype, buffer=nl.sbuf)\n"
+LOOP = "    for i in range(x.shape[1] // 16):\n"
+INSIDE = BEFORE.replace(ALLOCATION + LOOP, f"{LOOP}    {ALLOCATION}")
+
+
+@pytest.mark.parametrize("mode", ["device", "as_written"])
+def test_transfers_of_a_tile_from_before_the_loop_are_combined_as_those_of_its_own(
+    mode, page_of, data_of
+):
+    x = np.ones((128, 1024), np.float32)
+    (total, found), (own_total, own) = (
+        advice_of(data_of(page_of(text, "before", x, mode=mode))[0]) for text in (BEFORE, INSIDE)
+    )
+
+    assert total - found[SMALL]["gainNs"] == pytest.approx(own_total - own[SMALL]["gainNs"])
+    assert found[SMALL]["gainNs"] > 0.2 * total
 
 
 IMBALANCED = """

@@ -29,12 +29,10 @@ from nki_scope.sections.program_changes import (
     with_dtype,
     without_generators,
 )
-from nki_scope.sections.wide_transfers import with_wide_transfers
+from nki_scope.sections.wide_transfers import SMALL_BYTES, with_wide_transfers
 
 LEAST_BARS = 4
 """Micro-ops that have a cause; with fewer it is not mentioned."""
-SMALL_BYTES = 64 * 1024
-"""Transfers of fewer bytes spend most of their time on fixed costs."""
 WIDER_BYTES = SMALL_BYTES // 8, SMALL_BYTES // 4, SMALL_BYTES
 """Of transfers that tiles of several iterations share."""
 SHORT_RUN_BYTES = 512

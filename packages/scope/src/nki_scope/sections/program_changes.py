@@ -103,7 +103,7 @@ def _spread(access: Access) -> Access:
 
 def loaded_once(program: Program) -> Program:
     """Calls that do the same in every iteration are before their loop, as are their tiles."""
-    own = replace(program, body=_with_own_tiles(program.body))
+    own = replace(program, body=with_own_tiles(program.body))
     return hoisted(own, NeuronCore(program.target, watchers=()))
 
 
@@ -190,10 +190,10 @@ def rotated(program: Program) -> Program:
 
 def _with_two_iterations(program: Program, of: Callable[[Body], Sequence[Statement]]) -> Program:
     """Loops around such statements have two iterations in one, each with tiles of its own."""
-    return replace(program, body=tuple(_rotated(_with_own_tiles(program.body), of)))
+    return replace(program, body=tuple(_rotated(with_own_tiles(program.body), of)))
 
 
-def _with_own_tiles(body: Body) -> Body:
+def with_own_tiles(body: Body) -> Body:
     """Allocations move into the loop that alone uses them, where it needs nothing from before."""
     users: dict[str, list[Statement]] = {}
     for statement in body:
@@ -206,7 +206,7 @@ def _with_own_tiles(body: Body) -> Body:
                 moved.setdefault(id(loop), []).append(statement)
     gone = {id(each) for several in moved.values() for each in several}
     return tuple(
-        replace(s, body=_with_own_tiles((*moved.get(id(s), ()), *s.body)))
+        replace(s, body=with_own_tiles((*moved.get(id(s), ()), *s.body)))
         if isinstance(s, Loop)
         else s
         for s in body

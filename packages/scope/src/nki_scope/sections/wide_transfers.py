@@ -17,12 +17,16 @@ from neuroncore.program import (
     Program,
     Statement,
     accesses,
+    calls,
     map_accesses,
     walk,
     whole,
 )
 from neuroncore.timeline import Expansion
+from nki_scope.sections.program_changes import with_own_tiles
 
+SMALL_BYTES = 64 * 1024
+"""Transfers of fewer bytes spend most of their time on fixed costs."""
 MOST_FREE_BYTES = 16 * 1024
 """Of a partition that the tiles of a combined transfer take."""
 Body = Sequence[Statement]
@@ -30,12 +34,13 @@ Body = Sequence[Statement]
 
 def with_wide_transfers(program: Program, least_bytes: int) -> Program:
     """Loads and stores of tiles of a loop move several of them, before and after as many
-    iterations; a loop of nothing but one DMA is that DMA of all iterations where they adjoin or
-    are parts of one tile.
+    iterations; a DMA of parts that adjoin, or of parts of one tile, is that of all iterations,
+    before or after the loop: of at most SMALL_BYTES where the loop has other calls.
 
-    They move so many bytes each, where the loop has as many iterations.
+    The tiles of several iterations have `least_bytes`, where the loop has as many iterations.
     """
-    return replace(program, body=tuple(_body(program.body, program.buffers(), least_bytes)))
+    body, buffers = with_own_tiles(program.body), program.buffers()
+    return replace(program, body=tuple(_body(body, buffers, least_bytes)))
 
 
 def _body(body: Body, buffers: Mapping[str, Buffer], least_bytes: int) -> Iterator[Statement]:
@@ -44,8 +49,48 @@ def _body(body: Body, buffers: Mapping[str, Buffer], least_bytes: int) -> Iterat
             yield statement
             continue
         loop = replace(statement, body=tuple(_body(statement.body, buffers, least_bytes)))
-        one = _joined(loop, buffers)
-        yield from _blocked(loop, buffers, least_bytes) if one is None else (one,)
+        before, rest, after = _split(loop, buffers)
+        yield from before
+        yield from _blocked(rest, buffers, least_bytes) if rest.body else ()
+        yield from after
+
+
+def _split(
+    loop: Loop, buffers: Mapping[str, Buffer]
+) -> tuple[list[Statement], Loop, list[Statement]]:
+    """Joined DMAs before the loop, the loop of all else, joined DMAs after it."""
+    before: list[Statement] = []
+    after: list[Statement] = []
+    for call in [s for s in loop.body if isinstance(s, Call)]:
+        joined = _joined(call, loop, buffers)
+        if joined is None:
+            continue
+        source, others = joined.accesses["src"], tuple(s for s in loop.body if s is not call)
+        buffer = buffers[source.buffer]
+        is_small = not others or source.size * buffer.dtype.itemsize <= SMALL_BYTES
+        if is_small and _may_leave(call, loop, buffer.space.on_chip):
+            (after if buffer.space.on_chip else before).append(joined)
+            loop = replace(loop, body=others)
+    return before, loop, after
+
+
+def _may_leave(call: Call, loop: Loop, is_last: bool) -> bool:
+    """Whether the DMA of all iterations can be after the loop, or before it: the loop does not
+    allocate its tile, and no other call accesses it in between."""
+    own = {s.buffer.name for s in loop.body if isinstance(s, Allocate)}
+    at = next(n for n, statement in enumerate(loop.body) if statement is call)
+    others = ((n > at, c) for n, s in enumerate(loop.body) if n != at for c in calls((s,)))
+    return own.isdisjoint(a.buffer for a in accesses(call)) and not any(
+        _conflicts(call, other, is_later, is_last) for is_later, other in others
+    )
+
+
+def _conflicts(call: Call, other: Call, is_later: bool, is_last: bool) -> bool:
+    """Whether a call of the loop writes what the DMA reads, or accesses what it writes; earlier
+    ones may write what a store reads, later ones may read what a load writes."""
+    source, target = (call.accesses[name].buffer for name in ("src", "dst"))
+    is_written = source in _touched(other, True) and (is_later or not is_last)
+    return is_written or target in _touched(other, is_later and not is_last)
 
 
 def _step(access: Access, loop: Loop) -> int:
@@ -60,22 +105,24 @@ def _at(statement: Statement, loop: Loop, value: Affine) -> Statement:
     )
 
 
-def _joined(loop: Loop, buffers: Mapping[str, Buffer]) -> Statement | None:
-    """The only DMA of a loop on what all iterations move, along an axis or as one more."""
-    match loop.body:
-        case [Call(instruction="dma_copy") as call] if loop.trips > 1:
-            moved = accesses(call)
-            axes = set.intersection(*(_adjoining_axes(access, loop) for access in moved))
-            if len({access.shape for access in moved}) > 1:
-                axes &= {0}
-            if axes:
-                joined = map_accesses(call, lambda a: _longer(a, max(axes), loop.trips))
-            elif all(_has_room(access, loop, buffers[access.buffer]) for access in moved):
-                joined = map_accesses(call, lambda a: _several(a, loop.trips, _step(a, loop)))
-            else:
-                return None
-            return _at(joined, loop, Affine(loop.start))
-    return None
+def _joined(call: Call, loop: Loop, buffers: Mapping[str, Buffer]) -> Call | None:
+    """The DMA on what all iterations move, along an axis or as one more; None where there is none
+    or the call is another."""
+    if call.instruction != "dma_copy" or loop.trips < 2:
+        return None
+    moved = accesses(call)
+    axes = set.intersection(*(_adjoining_axes(access, loop) for access in moved))
+    if len({access.shape for access in moved}) > 1:
+        axes &= {0}
+    if axes:
+        joined = map_accesses(call, lambda a: _longer(a, max(axes), loop.trips))
+    elif all(_has_room(access, loop, buffers[access.buffer]) for access in moved):
+        joined = map_accesses(call, lambda a: _several(a, loop.trips, _step(a, loop)))
+    else:
+        return None
+    joined = _at(joined, loop, Affine(loop.start))
+    assert isinstance(joined, Call)
+    return joined
 
 
 def _has_room(access: Access, loop: Loop, buffer: Buffer) -> bool:
