@@ -113,6 +113,17 @@ def test_a_comparison_that_rounding_decides_is_not_a_mistake(text, dtype):
     assert compare_with_function(*kernel(text, dtype)).passed
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["bf16", "f32"])
+def test_a_norm_that_overflows_in_float32_is_right(dtype, axis):
+    text = f"w + x / np.linalg.norm(x, axis={axis}, keepdims=True)"
+    root, reference = kernel(text, dtype)
+
+    assert compare_with_function(root, reference).passed
+    mistaken, _ = kernel(text.replace(f"axis={axis}", f"axis={1 - axis}"), dtype)
+    assert compare_with_function(mistaken, reference).passed is False
+
+
 @pytest.mark.parametrize("dtype", ["bf16", "f32"])
 def test_rounding_beside_a_jump_is_right(dtype):
     assert compare_with_function(*kernel("np.floor(x / w)", dtype)).passed
