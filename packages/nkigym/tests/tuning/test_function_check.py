@@ -113,6 +113,15 @@ def test_a_comparison_that_rounding_decides_is_not_a_mistake(text, dtype):
     assert compare_with_function(*kernel(text, dtype)).passed
 
 
+@pytest.mark.parametrize("text", ["np.argsort(x, axis=-1) + w", "w + x.argsort(axis=1)"])
+def test_of_equal_elements_the_first_is_before_the_others(text):
+    root, reference = kernel(text, "f32")
+
+    assert compare_with_function(root, reference).passed
+    mistaken, _ = kernel(text.replace("(x,", "(-x,").replace("x.arg", "(-x).arg"), "f32")
+    assert compare_with_function(mistaken, reference).passed is False
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("dtype", ["bf16", "f32"])
 def test_a_norm_that_overflows_in_float32_is_right(dtype, axis):

@@ -97,7 +97,19 @@ def roundings_of(root: Program, formats: set[DType]) -> Roundings:
 
 
 def as_floats(arrays: Sequence[np.ndarray], dtype: type) -> list[np.ndarray]:
-    return [a.copy() if a.dtype.kind in "iub" else a.astype(dtype) for a in arrays]
+    floats = (a.copy() if a.dtype.kind in "iub" else a.astype(dtype) for a in arrays)
+    return [array.view(StableOrder) for array in floats]
+
+
+class StableOrder(np.ndarray):
+    """An array that a kernel sorts: the indices of equal elements rise, whatever NumPy's default
+    of the day does with them.
+    """
+
+    def argsort(
+        self, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+    ) -> Any:
+        return super().argsort(axis, "stable", order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +176,7 @@ class Roundings:
         return made
 
 
-class Perturbed(np.ndarray):
+class Perturbed(StableOrder):
     """An array whose operations round at random."""
 
     roundings: Roundings | None
