@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
 from members import ROOT
+
+from nki_scope.cli import main
 
 MLP = "import numpy as np\ndef mlp(x, w):\n    return np.maximum(x @ w, 0)\n"
 SPECS = ("--spec", "f32[64,128]", "--spec", "w=f32[128,256]")
@@ -150,6 +153,24 @@ def test_a_migration_is_shown_side_by_side(tmp_path, data_of):
     assert [row[2] for row in file["rows"] if row[1]] == old.read_text("utf-8").splitlines()
     assert [row[4] for row in file["rows"] if row[3]] == new
     assert file["rules"]
+
+
+def test_a_migration_and_a_schedule_are_shown_without_script(tmp_path, capsys):
+    old = ROOT / "examples" / "beta1" / "masked_add.py"
+    run("nki-migrate", "fix", str(old), "--output-dir", str(tmp_path / "new"), cwd=tmp_path)
+    (tmp_path / "page.html").rename(tmp_path / "migrated.html")
+    printed = {}
+    for page in (tmp_path / "migrated.html", tuned(tmp_path)):
+        assert main(["show", str(page)]) == 0
+        text = page.read_text("utf-8")
+        summary = unescape(text[text.index("<details") : text.index("</details>")])
+        printed[page.name] = capsys.readouterr().out
+        assert all(line in summary for line in printed[page.name].splitlines())
+        assert "<pre>\n" not in summary
+
+    assert "line 30: NKI1133: a load is an allocation and a DMA" in printed["migrated.html"]
+    assert "Schedule\nmlp: " in printed["page.html"]
+    assert ' µs after {"transform": ' in printed["page.html"]
 
 
 def test_a_file_that_runs_no_kernel_is_shown_on_its_listed_case(tmp_path, data_of):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,15 @@ def test_the_page_of_both_has_the_same_differences(pages, browser, tmp_path):
     assert [name.split(":")[0] for name in names] == ["first", "first", "second", "second"]
     assert browser.barriers() == []
     assert browser.problems == []
+
+
+def test_the_page_of_both_shows_the_differences_without_script(pages, tmp_path, capsys):
+    both = tmp_path / "both.html"
+
+    assert main(["compare", *map(str, pages), "-o", str(both)]) == 0
+    printed, text = capsys.readouterr().out, both.read_text("utf-8")
+    summary = text[text.index("<details") : text.index("</details>")]
+    assert unescape(summary).endswith(f"<h2>Compare</h2><pre>{printed.strip()}</pre>")
 
 
 def test_two_stores_are_compared(tmp_path, capsys, browser):

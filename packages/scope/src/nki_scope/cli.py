@@ -26,7 +26,7 @@ from neuroncore.commands.running import run_commands
 from neuroncore.commands.streams import command_line
 from neuroncore.commands.suggestions import did_you_mean
 from neuroncore.errors import LaunchError
-from nki_scope.document import OTHER_VERSION, Columns, compared, data_of, unpacked
+from nki_scope.document import OTHER_VERSION, Columns, compared, data_of, summary_of, unpacked
 from nki_scope.sections import compare_pages
 
 _EXAMPLES = """\
@@ -110,8 +110,8 @@ def _show(given: argparse.Namespace) -> int:
 
 
 def _text(document: Mapping[str, Any]) -> str:
-    shown = (document["kernels"], "summary"), (document["findings"], "text")
-    return "\n\n".join([*document["errors"], *(e[key] for part, key in shown for e in part)])
+    found = (f"{title}\n{text}".strip("\n") for title, text in summary_of(document))
+    return "\n\n".join([*document["errors"], *found])
 
 
 def _contents(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,11 +157,11 @@ def _compare(given: argparse.Namespace) -> int:
     documents = _unpacked(given.first, first), _unpacked(given.second, second)
     with _reading(given.first, given.second):
         found = compare_pages(*documents)
-    print(json.dumps(found) if given.output_format == "json" else "\n".join(_differences(found)))
+    text = "\n".join(_differences(found))
+    print(json.dumps(found) if given.output_format == "json" else text)
     if given.output is not None:
-        write_output(
-            "nki-scope", "-o", given.output, compared(first, second, Columns().packed(found))
-        )
+        packed = Columns().packed(found)
+        write_output("nki-scope", "-o", given.output, compared(first, second, packed, text))
     return 0
 
 

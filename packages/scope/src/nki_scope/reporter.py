@@ -160,7 +160,9 @@ class Reporter:
             write_text(self.file, self._page(timelines))
         size = self.file.stat().st_size / 1e6
         kernels = f"{len(timelines)} kernel" + "s" * (len(timelines) != 1)
-        if not timelines and not self._migrations and not self._errors:
+        if not timelines and self._migrations:
+            kernels = f"{len(self._migrations)} file" + "s" * (len(self._migrations) != 1)
+        elif not timelines and not self._errors:
             kernels = "no kernel ran: name one as FILE.py:FUNCTION with its arrays"
         return f"{kernels}, {size:.1f} MB; opens in a browser"
 

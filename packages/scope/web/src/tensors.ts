@@ -53,7 +53,8 @@ export class TensorsView {
       el("button", { onclick: () => step(1) }, "Step forward"), this.slider),
       this.text, this.heat.canvas, el("p", { class: "soft" }, ...key), this.bars.canvas,
       left.length ? el("p", { class: "soft" }, `The first ${t.results.length} results are kept. Not kept: ${others}. `,
-        "nki-run --results N keeps more, --dump DIR writes what every tensor held at the end.") : "");
+        "nki-run --results N, or page(…, results=N), keeps more, nki-run --dump DIR writes what every tensor held "
+          + "at the end.") : "");
     selection.follow(() => this.follow());
     this.go(0, false);
     this.follow();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -24,15 +24,16 @@ def html_page(document: dict[str, Any], data: str) -> str:
         "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">",
         f"<title>{title}</title><style>{_asset('page.css')}</style></head><body>",
         f"<h1>{title}</h1>", '<div id="app"></div>',
-        '<details id="summary" open><summary>Summary as text</summary>',
+        _SUMMARY,
         *_summary(document), "</details>",
         f"{_MARK}{data}</script>",
         f"<script>{_asset('page.js')}</script></body></html>", "",
     ))  # fmt: skip
 
 
-def compared(first: str, second: str, comparison: str) -> str:
-    """The page of two pages and of their comparison, packed: data beside that of the first.
+def compared(first: str, second: str, comparison: str, text: str) -> str:
+    """The page of two pages and of their comparison, packed: data beside that of the first. What
+    it has without its script is the comparison as text.
 
     Raises ValueError for a text that is not a page.
     """
@@ -42,7 +43,8 @@ def compared(first: str, second: str, comparison: str) -> str:
     more = [
         f'<script type="text/plain" id="{name}">{data}</script>\n' for name, data in blocks.items()
     ]
-    return "".join((first[:at], *more, first[at:]))
+    start = first.index(_SUMMARY) + len(_SUMMARY)
+    return "".join((first[:start], _paragraph("Compare", text), "</details>", *more, first[at:]))
 
 
 def data_of(text: str) -> str:
@@ -53,19 +55,41 @@ def data_of(text: str) -> str:
     return found[1]
 
 
+_SUMMARY = '<details id="summary" open><summary>Summary as text</summary>'
 _MARK = '<script type="text/plain" id="data">'
 
 
 def _summary(document: dict[str, Any]) -> Iterator[str]:
     for error in document["errors"]:
         yield f'<pre class="error">{escape(error)}</pre>'
-    for kernel in document["kernels"]:
-        yield f"<pre>{escape(kernel['summary'])}</pre>"
-    orders = [("Tokens", orders["text"]) for orders in document["orders"]]
-    for title, text in [*orders, *document["texts"]]:
-        yield f"<h2>{escape(title)}</h2><pre>{escape(text)}</pre>"
-    for finding in document["findings"]:
-        yield f"<pre>{escape(finding['text'])}</pre>"
+    for title, text in summary_of(document):
+        yield _paragraph(title, text)
+
+
+def _paragraph(title: str, text: str) -> str:
+    return f"<h2>{escape(title)}</h2>" * bool(title) + f"<pre>{escape(text)}</pre>"
+
+
+def summary_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Titles, of kernels and findings "", and texts: what a page has without its script, beside
+    its errors."""
+    yield from (("", kernel["summary"]) for kernel in document["kernels"])
+    yield from (("Tokens", orders["text"]) for orders in document["orders"])
+    yield from (("Schedule", _schedule_text(found)) for found in document["schedules"])
+    yield from ((file["path"], _migration_text(file)) for file in document["migrations"])
+    yield from document["texts"]
+    yield from (("", finding["text"]) for finding in document["findings"])
+
+
+def _schedule_text(schedule: Mapping[str, Any]) -> str:
+    rows = (f"{step['ns'] / 1e3:.2f} µs after {step['step']}" for step in schedule["steps"])
+    return "\n".join((f"{schedule['name']}: {schedule['rootNs'] / 1e3:.2f} µs", *rows))
+
+
+def _migration_text(file: Mapping[str, Any]) -> str:
+    changed = sum(row[0] == "changed" for row in file["rows"])
+    rules = (f"line {line}: {rule}" for line, found in file["rules"].items() for rule in found)
+    return "\n".join((f"{changed} lines differ", *rules))
 
 
 def _asset(name: str) -> str:

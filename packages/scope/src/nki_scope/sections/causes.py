@@ -101,7 +101,7 @@ COSTS = (
         "Transfers are small", _is_small,
         f"{{count}} DMAs of fewer than {SMALL_BYTES} bytes move {{average}} bytes each on average. "
         "Load or store several tiles with one dma_copy, with long contiguous runs.",
-        "tiles of several iterations share a transfer, as many as gains most",
+        "parts of a tile, or tiles of several iterations, share a transfer, as many as gains most",
         changes=tuple(partial(with_wide_transfers, least_bytes=n) for n in WIDER_BYTES),
     ),
     _Cost(

@@ -88,7 +88,8 @@ def migrated(
 def _results(results: Sequence[FileResult], rows: Sequence[Row] | None) -> dict[str, Any]:
     """The contents of --report."""
     migrations = [(r.path, r.before, r.after, r.findings) for r in results]
-    return {"migrations": migrations, "text": ("Verdict", render_table(rows or ()))}
+    verdict = {} if rows is None else {"text": ("Verdict", render_table(rows))}
+    return {"migrations": migrations} | verdict
 
 
 def _mode(command: Mode, given: argparse.Namespace) -> Mode:
