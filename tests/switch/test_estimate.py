@@ -197,6 +197,14 @@ def test_an_index_into_a_reshaped_tensor_costs_what_it_costs_in_one_made_so(old_
         program_of(old_kernels.row_of_a_reshaped, x, number)
 
 
+def test_tensors_of_one_dimension_are_loaded_with_the_same_index_again_and_again(old_kernels):
+    x = ((128 * 64,), np.float32)
+
+    found = [estimate(old_kernels.sum_of_flat, x, x).total_ns for _ in range(2)]
+
+    assert found[0] == found[1] > 0
+
+
 # -- what it rejects ------------------------------------------------------------------------------
 
 

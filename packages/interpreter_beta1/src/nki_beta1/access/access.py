@@ -188,6 +188,8 @@ def access(base: View, items: Sequence[Any]) -> View | Access:
     Slices are allowed before the first or after the last index expression; they become axes there.
     """
     plan = plan_of(base, items)
+    if plan is not None and (planned := planned_access(base, items)) is not None:
+        return planned
     if plan is not None and plan.is_plain:  # an index of it leaves the tensor
         return Access(base, list(items), plan.shape)
     indices = expressions(base, items)

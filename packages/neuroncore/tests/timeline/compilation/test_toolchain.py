@@ -238,6 +238,12 @@ def test_a_row_reaches_all_partitions_as_products_with_ones():
     [
         ("op=multiply)", "op=multiply)\n        dma_copy(dst=out[:, :], src=rows[:, :])"),
         ("600", "5000"),  # more than PSUM has
+        ("data1=tile[:, :]", "data1=rows[:, :]"),  # one operand alone may be in PSUM
+        ("op=multiply)", "op=multiply, engine=gpsimd)"),
+        (
+            "        tensor_tensor(dst=tile",
+            "        dma_copy(dst=rows[:, :], src=x[:, :])\n        tensor_tensor(dst=tile",
+        ),
     ],
 )
 def test_a_row_that_dma_reads_or_that_psum_cannot_hold_is_broadcast_by_dma(change, to):
@@ -246,6 +252,25 @@ def test_a_row_that_dma_reads_or_that_psum_cannot_hold_is_broadcast_by_dma(chang
     assert program == transformed(
         program, NeuronCore("trn1", watchers=()), [TRANSFORMATIONS["partition_broadcasts"]]
     )
+
+
+def test_a_copy_of_a_copy_is_made_once():
+    text = ADDED.replace(
+        "tensor_copy(dst=total[:, :], src=sum[:, :])",
+        """copied = buffer(float32[128, 64], sbuf)
+        tensor_copy(dst=copied[:, :], src=sum[:, :])
+        tensor_copy(dst=total[:, :], src=copied[:, :])""",
+    )
+    before = parse_program(text)
+    direct = TRANSFORMATIONS["direct_results"]
+    made = transformed(before, NeuronCore("trn1", watchers=()), [direct])
+    given = [np.random.default_rng(0).standard_normal((128, 256)).astype(np.float32)]
+
+    check(made)
+
+    (expected,), (computed,) = execute_program(before, given), execute_program(made, given)
+    np.testing.assert_array_equal(computed, expected)
+    assert estimate(before).total_ns > 0
 
 
 def test_a_result_is_written_to_where_it_is_copied():
@@ -261,6 +286,7 @@ def test_a_result_is_written_to_where_it_is_copied():
     [
         ("src=sum[:, :])", "src=sum[:, :])\n        memset(dst=sum[:, :], value=0.0)"),
         ("sum = buffer(float32", "sum = buffer(float16"),  # is rounded twice
+        ("total = buffer(bfloat16", "total = buffer(int32"),  # is a whole number on the way
         ("src=sum[:, :])", "src=sum[:, :], engine=scalar)"),
         ("data1=total[:, :]", "data1=total.ap([[64, 128], [0, 64]])"),
         ("tensor_copy(dst=total[:, :], src=sum[:, :])",
@@ -286,6 +312,15 @@ def test_of_a_tile_that_a_load_overwrites_the_rest_is_filled():
 
     filled = [c.accesses["dst"] for c in calls(made.body) if c.instruction == "memset"]
     assert [(a.offset.constant, a.shape) for a in filled] == [(0, (128, 1)), (513, (128, 1))]
+
+
+def test_a_tile_to_which_a_load_adds_is_filled():
+    text = PADDED.replace("src=x[:, :])", "src=x[:, :], dst_rmw_op=add)")
+    program = parse_program(text)
+
+    assert program == transformed(
+        program, NeuronCore("trn1", watchers=()), [TRANSFORMATIONS["overwritten_fills"]]
+    )
 
 
 def test_only_what_every_iteration_writes_anew_has_two_places():

@@ -102,9 +102,7 @@ def as_floats(arrays: Sequence[np.ndarray], dtype: type) -> list[np.ndarray]:
 
 
 class StableOrder(np.ndarray):
-    """An array that a kernel sorts: the indices of equal elements rise, whatever NumPy's default
-    of the day does with them.
-    """
+    """An array that is sorted as kernels sort: the indices of equal elements rise."""
 
     def argsort(
         self, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None

@@ -47,6 +47,7 @@ class Profiler(LaunchRecorder):
             if self.fitted is not None:
                 self._fit(program, self.fitted)
         except KernelError as reason:
+            reason.place = None  # it is about a file, not about the line that was running
             sys.stderr.write(f"nki-run: {reason}\n")
             return True
         return False

@@ -139,9 +139,12 @@ def _broadcast_places(program: Program, core: NeuronCore) -> dict[str, Buffer]:
             users.setdefault(name, []).append(call)
     held = peaks(program, core.target)[MemorySpace.psum].held
     room, places = core.free_bytes_of(MemorySpace.psum) - held, dict[str, Buffer]()
-    for place in filter(None, (_broadcast_place(call, buffers) for call in calls(program.body))):
-        fits = place.free_bytes <= room
-        if fits and all(_takes_psum(user, place.name) for user in users[place.name]):
+    for call in calls(program.body):
+        place = _broadcast_place(call, buffers)
+        if place is None or place.free_bytes > room:
+            continue
+        others = [user for user in users[place.name] if user is not call]
+        if all(_takes_psum(user, place.name, buffers, places) for user in others):
             room -= place.free_bytes
             places[place.name] = replace(place, space=MemorySpace.psum)
     return places
@@ -179,11 +182,17 @@ def _is_sbuf_float32(buffer: Buffer) -> bool:
     return buffer.space is MemorySpace.sbuf and buffer.dtype is float32
 
 
-def _takes_psum(call: Call, name: str) -> bool:
-    """Whether the call writes the whole buffer as a broadcast, or an engine reads it from PSUM."""
-    if name in written(call):
-        return call.instruction == "dma_copy"
-    return not call.is_dma and Engine.tensor not in call.record.engines
+def _takes_psum(
+    call: Call, name: str, buffers: Mapping[str, Buffer], places: Mapping[str, Buffer]
+) -> bool:
+    """Whether VectorE or ScalarE reads the buffer, which may then be its one operand in PSUM."""
+    used = [access.buffer for access in accesses(call)]
+    used.remove(name)
+    in_psum = any(n in {name, *places} or buffers[n].space is MemorySpace.psum for n in used)
+    engines = set(call.record.engines) - {Engine.gpsimd}
+    is_chosen = call.attrs.get("engine", Engine.unknown) in {Engine.unknown, *engines}
+    reaches = bool(engines) and engines.isdisjoint({Engine.tensor, Engine.dma})
+    return name not in written(call) and reaches and is_chosen and not in_psum
 
 
 def _products(call: Call, ones: Buffer) -> Iterator[Call]:
@@ -204,6 +213,11 @@ def _products(call: Call, ones: Buffer) -> Iterator[Call]:
 
 ELEMENT_BY_ELEMENT = frozenset({"tensor_tensor", "tensor_scalar", "tensor_copy", "activation"})
 """Instructions whose output may be an operand."""
+CONVERTING = ELEMENT_BY_ELEMENT | {
+    "activation_reduce", "reciprocal", "scalar_tensor_tensor", "tensor_reduce",
+    "tensor_tensor_scan",
+}  # fmt: skip
+"""Instructions that compute in float32 and convert to the dtype of their output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,10 +268,13 @@ def _direct(
 
 def _pairs(body: tuple[Statement, ...], buffers: Mapping[str, Buffer]) -> Iterator[_Pair]:
     """Calls one after the other, the second of which copies all of the first one's result."""
+    taken: Statement | None = None
     for result, copy in pairwise(body):
-        if isinstance(result, Call) and isinstance(copy, Call):  # noqa: SIM102
-            if _is_copy(result, copy, buffers) and _may_be_place(result, copy):
-                yield _Pair(result, copy)
+        if result is taken or not isinstance(result, Call) or not isinstance(copy, Call):
+            continue
+        if _is_copy(result, copy, buffers) and _may_be_place(result, copy):
+            taken = copy
+            yield _Pair(result, copy)
 
 
 def _is_copy(result: Call, copy: Call, buffers: Mapping[str, Buffer]) -> bool:
@@ -268,8 +285,19 @@ def _is_copy(result: Call, copy: Call, buffers: Mapping[str, Buffer]) -> bool:
     tile, place = buffers[src.buffer], buffers[dst.buffer]
     is_filled = result.accesses.get(result.record.outputs[0]) == src == whole(tile)
     in_sbuf = tile.space is place.space is MemorySpace.sbuf and dst.shape == src.shape
-    keeps_value = tile.dtype in (float32, dst.dtype or place.dtype)
-    return is_filled and in_sbuf and keeps_value and copy.attrs["engine"] is Engine.unknown
+    is_open = copy.attrs["engine"] is Engine.unknown
+    return (
+        is_filled
+        and in_sbuf
+        and is_open
+        and _rounds_once(result, tile.dtype, dst.dtype or place.dtype)
+    )
+
+
+def _rounds_once(result: Call, tile: DType, place: DType) -> bool:
+    """Whether a call that writes to the place gives what its float32 tile converted gives."""
+    is_narrower = tile is float32 and place.is_float
+    return tile is place or (is_narrower and result.instruction in CONVERTING)
 
 
 def _may_be_place(result: Call, copy: Call) -> bool:

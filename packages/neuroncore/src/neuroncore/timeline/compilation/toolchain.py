@@ -133,7 +133,7 @@ def _without_overwritten_fills(program: Program, core: NeuronCore) -> Program:
 def _beside(fill: Call, load: Call, buffers: Mapping[str, Buffer]) -> Iterator[Call]:
     """The fill, or the parts of it that the load does not overwrite."""
     filled, over = fill.accesses.get("dst"), load.accesses.get("dst")
-    if fill.instruction != "memset" or filled is None or over is None:
+    if fill.instruction != "memset" or filled is None or over is None or _is_read(filled, load):
         yield fill
         return
     first, columns = over.offset.constant, filled.shape[-1]
@@ -144,6 +144,12 @@ def _beside(fill: Call, load: Call, buffers: Mapping[str, Buffer]) -> Iterator[C
         if count:
             part = {**fill.operands, "dst": _columns(filled, at, count)}
             yield replace(fill, operands=part)
+
+
+def _is_read(filled: Access, load: Call) -> bool:
+    """Whether a DMA adds to a tile, or reads it."""
+    reads = [a.buffer for name, a in load.accesses.items() if name not in load.record.outputs]
+    return load.attrs.get("dst_rmw_op") is not None or filled.buffer in reads
 
 
 def _columns(access: Access, first: int, count: int) -> Access:
