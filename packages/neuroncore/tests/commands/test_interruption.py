@@ -8,11 +8,21 @@ import pytest
 
 from neuroncore.commands.interruption import (
     ENDING,
+    TERMINATIONS,
     delayed_signals,
     entry_point,
     termination_interrupts,
     uninterrupted,
 )
+
+
+@pytest.fixture(autouse=True)
+def _as_a_shell_starts_a_process():
+    """Signals that this process was started to ignore, as by nohup, are not."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in TERMINATIONS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_an_interruption_of_the_imports_of_a_command_is_one_of_the_command(

@@ -21,7 +21,7 @@ from neuroncore.timeline.results.timeline import (
 )
 
 if TYPE_CHECKING:
-    from neuroncore.timeline.profiles.comparison import Comparison, compare
+    from neuroncore.timeline.profiles.comparison import Comparison, compare, profiled_end_ns
     from neuroncore.timeline.profiles.refit import Refit, fit_constants, refit
     from neuroncore.timeline.profiles.rows import Profile, profile_of
 
@@ -53,6 +53,7 @@ __all__ = [
     "launch_starts",
     "machine",
     "profile_of",
+    "profiled_end_ns",
     "read_constants",
     "refit",
     "reject_illegal",
@@ -64,7 +65,7 @@ __all__ = [
 __getattr__, _ = lazy_names(
     __name__,
     {
-        "profiles.comparison": "Comparison compare",
+        "profiles.comparison": "Comparison compare profiled_end_ns",
         "profiles.refit": "Refit fit_constants refit",
         "profiles.rows": "Profile profile_of",
     },

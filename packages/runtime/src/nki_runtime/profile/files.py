@@ -100,7 +100,7 @@ def _perfetto(file: Path) -> Table:
     return _by_column(list(_with_sources(rows)))
 
 
-_ARGUMENTS = ("nki_source_location", "bir_debug_info_source_location", "source")
+_ARGUMENTS = ("nki_source_location", "bir_debug_info_source_location", "source", "result_ts")
 
 
 def _with_sources(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

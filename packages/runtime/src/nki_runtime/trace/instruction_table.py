@@ -15,7 +15,7 @@ from typing import Any
 from neuroncore.effects import Touch
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program import Access, Buffer, Call, call_effects, calls
-from neuroncore.timeline import Bar, Timeline, launch_starts
+from neuroncore.timeline import Bar, Timeline, launch_starts, profiled_end_ns
 from neuroncore.timeline.profiles.rows import columns
 from nki_runtime.trace.tracks import track_of
 
@@ -151,6 +151,7 @@ VALUES: dict[str, Callable[[_Row], Any]] = {
     "start_ts": lambda row: row.start_ns,
     "end_ts": lambda row: row.start_ns + row.bar.busy_ns,
     "duration_ns": lambda row: row.bar.busy_ns,
+    "result_ts": lambda row: row.begin_ns + profiled_end_ns(row.bar, row.calls.timeline),
     "engine": lambda row: row.bar.lane if row.bar.queue is None else f"dma{row.bar.queue}",
     "timeline_track": lambda row: track_of(row.bar)[0],
     "pcore_idx": lambda row: row.core,

@@ -21,7 +21,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from neuroncore.program import Access
-from neuroncore.timeline import Bar, Timeline, launch_starts
+from neuroncore.timeline import Bar, Timeline, launch_starts, profiled_end_ns
 from nki_runtime.trace.tracks import by_track, rows_of
 
 SEQUENCE = 1
@@ -189,7 +189,9 @@ class _Kernel:
         self.trace.slice(
             track, bar.name or bar.instruction,
             self.at(bar.start_ns), self.at(bar.start_ns + bar.busy_ns),
-            arguments=dict(_arguments(bar)),
+            arguments=dict(_arguments(bar)) | {
+                "result_ts": self.at(profiled_end_ns(bar, self.timeline))
+            },
             flows=self.waiters.get(bar.number, ()),
             ends_flows=[self.flows[bar.number]] if bar.number in self.flows else (),
         )  # fmt: skip

@@ -126,7 +126,7 @@ def _predicted(timeline: Timeline) -> dict[Where, np.ndarray]:
     for bar in timeline.bars:
         if bar.place is not None:
             where = Where(_name(bar.place.file), bar.place.line, _lane(bar))
-            found[where] += [_length(bar, timeline)] * _times(bar, timeline)
+            found[where] += [profiled_end_ns(bar, timeline) - bar.start_ns] * _times(bar, timeline)
     return {where: np.array(times) for where, times in found.items()}
 
 
@@ -143,10 +143,9 @@ def _lane(bar: Bar) -> str:
     return bar.kind if bar.kind in OWN_LANE else bar.lane
 
 
-def _length(bar: Bar, timeline: Timeline) -> float:
-    """As a profiler draws it: from its start to its result, of a DMA to its last byte."""
-    receipt = timeline.values["DMA_COMPLETION"] if bar.lane == DMA else 0.0
-    return bar.end_ns - bar.start_ns - receipt
+def profiled_end_ns(bar: Bar, timeline: Timeline) -> float:
+    """As a profiler draws it: when its result is there, of a DMA its last byte."""
+    return bar.end_ns - (timeline.values["DMA_COMPLETION"] if bar.lane == DMA else 0.0)
 
 
 def _measured(profile: Profile, places: Collection[Where]) -> dict[Where, list[float]]:

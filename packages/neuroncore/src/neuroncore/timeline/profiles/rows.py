@@ -103,7 +103,7 @@ def _known(
     name: str, table: Mapping[str, Sequence[Any]], notes: list[str]
 ) -> dict[str, Sequence[Any]]:
     """The columns by today's names. Raises LaunchError where one is missing."""
-    older, said = columns()["older"], columns()["columns"]
+    older, said = columns()["older"], [*columns()["columns"], *columns()["own"]]
     known = {older.get(column, column): values for column, values in table.items()}
     unknown = [column for column in known if column not in said]
     missing = [column for column in REQUIRED if column not in known]
@@ -151,7 +151,7 @@ def _executed(record: Mapping[str, Any]) -> Iterator[Executed]:
     places = _places(record)
     done = _number(record, "dma_trigger_end_ts")
     lane = DMA if done else _lane(engine[0], str(record.get("opcode", "")))
-    yield Executed(lane, start, done or end, places)
+    yield Executed(lane, start, done or _number(record, "result_ts") or end, places)
 
 
 def _contradicts(record: Mapping[str, Any]) -> bool:
