@@ -37,7 +37,6 @@ from nki_scope.sections import (
     advice_text,
     causes_of,
     constants_of,
-    instances_of,
     kernel_section,
     lines_of,
     memory_section,
@@ -210,7 +209,7 @@ class Reporter:
         self, timeline: Timeline, totals: Mapping[str, float], replays: ReplaySections,
         budget: Budget,
     ) -> dict[str, Any]:  # fmt: skip
-        instances, columns = instances_of(timeline), self._columns
+        columns = self._columns
         replay, calls = replays.of(timeline)
         results = self.watcher.results.get(id(timeline.source))
         advice = advice_section(
@@ -219,7 +218,7 @@ class Reporter:
         changes = what_if_section(timeline, totals, budget)
         budget.close()
         return {
-            **kernel_section(timeline, calls, instances, columns, self._sources),
+            **kernel_section(timeline, calls, columns, self._sources),
             "summary": f"{timeline}{advice_text(advice, timeline.total_ns, budget)}",
             "memory": memory_section(timeline, columns),
             "tensors": results.section(columns) if results else None,

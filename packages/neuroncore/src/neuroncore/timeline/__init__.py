@@ -7,7 +7,7 @@ from neuroncore.timeline.compilation.loop_transformations import Expansion, hois
 from neuroncore.timeline.compilation.toolchain import TRANSFORMATIONS, Transformation
 from neuroncore.timeline.dependences.order import Gate, Order
 from neuroncore.timeline.estimate import estimate, latency_ns, reject_illegal
-from neuroncore.timeline.model.bars import CAUSES
+from neuroncore.timeline.model.bars import CAUSES, KINDS
 from neuroncore.timeline.model.clock import ticks_per_ns
 from neuroncore.timeline.model.constants import Constants, constants, machine
 from neuroncore.timeline.model.constants_file import constants_text, read_constants
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAUSES",
+    "KINDS",
     "TRANSFORMATIONS",
     "Bar",
     "Candidate",

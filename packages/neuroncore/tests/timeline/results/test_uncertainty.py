@@ -106,7 +106,7 @@ def test_the_critical_path_is_searched_once(monkeypatch):
     timeline = estimate(program(MATMUL))
     found, searched = timeline.critical_path(), []
     monkeypatch.setattr(
-        "neuroncore.timeline.results.timeline._critical_path", lambda state: searched.append(state)
+        "neuroncore.timeline.results.timeline.critical_path", lambda state: searched.append(state)
     )
     timeline.by_line(), timeline.uncertainty, str(timeline)
 

@@ -7,7 +7,7 @@ import binascii
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class Columns:
 
     def add(self, values: Iterable[int]) -> dict[str, Any]:
         """Store a column; the reference to it."""
-        column = np.fromiter(values, np.int64)
+        column = values if isinstance(values, np.ndarray) else np.fromiter(values, np.int64)
         if np.array_equal(column, column.astype(np.int32)):
             return self._add(column)
         return {"low": self._add(column), "high": self._add(column >> 32)}
@@ -51,6 +51,11 @@ class Columns:
         size = len(text).to_bytes(4, "little")
         whole = b"".join((MAGIC, size, text, *self._blocks))
         return base64.b64encode(zlib.compress(whole, 6)).decode()
+
+
+def ticks(nanoseconds: Sequence[float], per_ns: float) -> np.ndarray:
+    """Times as whole ticks, to the nearest."""
+    return np.rint(np.array(nanoseconds, np.float64) * per_ns).astype(np.int64)
 
 
 def unpacked(data: str) -> dict[str, Any]:

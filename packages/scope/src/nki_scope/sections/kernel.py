@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
-from operator import attrgetter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from neuroncore.program import Access, Call, Loop, Program, Statement, walk
+import numpy as np
+
+from neuroncore.program import Access, Call, Loop, Statement, walk
 from neuroncore.program import calls as calls_of
-from neuroncore.timeline import CAUSES, Bar, Timeline, machine, ticks_per_ns
-from nki_scope.document import Columns, Sources
+from neuroncore.timeline import CAUSES, KINDS, Timeline, machine, ticks_per_ns
+from nki_scope.document import Columns, Sources, ticks
 
 LANES = ("tensor", "vector", "scalar", "gpsimd", "sync")
-KINDS = ("load_stationary", "multiply_moving", "pass", "table_load", "transfer")
 
 
 def kernel_section(
     timeline: Timeline,
     calls: Sequence[Call],
-    instances: Sequence[int],
     columns: Columns,
     sources: Sources,
 ) -> dict[str, Any]:
@@ -29,8 +27,7 @@ def kernel_section(
     """
     facts = machine(timeline.target)
     per_ns = ticks_per_ns(facts)
-    bars = timeline.bars
-    numbers = {id(call): number for number, call in enumerate(calls)}
+    bars = {**timeline.columns, "instance": instances_of(timeline)}
     path = timeline.critical_path()
     return {
         "name": _name(timeline), "target": timeline.target, "mode": timeline.mode,
@@ -45,41 +42,18 @@ def kernel_section(
         "calls": [_call(call, sources) for call in calls],
         "kinds": KINDS, "causes": CAUSES, "laneNames": LANES,
         "repeats": timeline.repeats,
-        "bars": _bars(bars, numbers, instances, per_ns, columns),
+        "bars": {name: columns.add(column) for name, column in bars.items()},
         "path": {
-            "bar": columns.add(map(attrgetter("bar.number"), path)),
-            "ticks": columns.add([round(step.path_ns * per_ns) for step in path]),
+            "bar": columns.add([step.bar.number for step in path]),
+            "ticks": columns.add(ticks([step.path_ns for step in path], per_ns)),
         },
-        "loops": list(_loops(timeline, numbers, sources)),
+        "loops": list(_loops(timeline, sources)),
     }  # fmt: skip
 
 
 def _name(timeline: Timeline) -> str:
     name = timeline.program.name
     return name if timeline.core is None else f"{name}, core {timeline.core}"
-
-
-_COLUMNS: dict[str, Callable[[Bar], int]] = {
-    "lane": lambda bar: LANES.index(bar.lane) if bar.queue is None else len(LANES) + bar.queue,
-    "kind": lambda bar: KINDS.index(bar.kind),
-    "cause": lambda bar: -1 if bar.waited_for is None else bar.waited_for,
-    "why": lambda bar: CAUSES.index(bar.why),
-    "bytes": lambda bar: bar.hbm_bytes,
-}
-"""What a page has of a bar beside its call and times: engines by number, DMA queues behind them."""
-
-
-def _bars(
-    bars: Sequence[Bar], numbers: Mapping[int, int], instances: Sequence[int], per_ns: float,
-    columns: Columns,
-) -> dict[str, Any]:  # fmt: skip
-    times = {"start": "start_ns", "busy": "busy_ns", "end": "end_ns"}
-    return {
-        "call": columns.add([numbers[id(bar.call)] for bar in bars]),
-        "instance": columns.add(instances),
-        **{n: columns.add([round(getattr(b, f) * per_ns) for b in bars]) for n, f in times.items()},
-        **{name: columns.add(map(value, bars)) for name, value in _COLUMNS.items()},
-    }
 
 
 def _call(call: Call, sources: Sources) -> dict[str, Any]:
@@ -103,45 +77,37 @@ def _flops(call: Call) -> int:
     return 2 * stationary.size * moving.size // (moving.shape[0] or 1)
 
 
-def _loops(
-    timeline: Timeline, numbers: Mapping[int, int], sources: Sources
-) -> Iterator[dict[str, Any]]:
+def _loops(timeline: Timeline, sources: Sources) -> Iterator[dict[str, Any]]:
     """The loops with their matmuls and HBM bytes, and while how much time any of it is played.
 
     None where not every iteration was played.
     """
-    if timeline.repeats:
+    loops = [each for each in walk(timeline.program.body) if isinstance(each, Loop)]
+    if timeline.repeats or not loops:
         return
-    bars: dict[int, list[Bar]] = {}
-    for bar in timeline.bars:
-        bars.setdefault(id(bar.call), []).append(bar)
-    trips = dict(_trips(timeline.program.body, 1))
-    for loop in walk(timeline.program.body):
-        if isinstance(loop, Loop):
-            inside = list(calls_of(loop.body))
-            own = [bar for call in inside for bar in bars.get(id(call), ())]
-            yield {
-                "name": f"for {loop.variable} in range({loop.trips})",
-                "at": sources.at(loop.origin),
-                "flops": sum(_flops(call) * trips[id(call)] for call in inside),
-                "hbmBytes": sum(bar.hbm_bytes for bar in own), "ns": _covered_ns(own),
-                "calls": _first_and_last(inside, numbers),
-            }  # fmt: skip
+    bars, trips = timeline.columns, list(_trips(timeline.program.body))
+    places = {id(call): place for place, call in enumerate(calls_of(timeline.program.body))}
+    for loop in loops:
+        inside = {places[id(call)]: call for call in calls_of(loop.body)}
+        first, last = min(inside, default=-1), max(inside, default=-1)
+        own = (first <= bars["call"]) & (bars["call"] <= last)
+        covered = _covered(bars["start"][own], bars["end"][own])
+        yield {
+            "name": f"for {loop.variable} in range({loop.trips})",
+            "at": sources.at(loop.origin),
+            "flops": sum(_flops(call) * trips[place] for place, call in inside.items()),
+            "hbmBytes": int(bars["bytes"][own].sum()),
+            "ns": covered / ticks_per_ns(machine(timeline.target)),
+            "calls": [first, last],
+        }  # fmt: skip
 
 
-def _first_and_last(calls: Sequence[Call], numbers: Mapping[int, int]) -> list[int]:
-    """The least and the greatest number of the calls; -1 without any."""
-    found = [numbers[id(call)] for call in calls]
-    return [min(found, default=-1), max(found, default=-1)]
-
-
-def _covered_ns(bars: Sequence[Bar]) -> float:
-    """How long at least one of the bars is played."""
-    total = until = 0.0
-    for start, end in sorted((bar.start_ns, bar.end_ns) for bar in bars):
-        total += max(0.0, end - max(start, until))
-        until = max(until, end)
-    return total
+def _covered(starts: np.ndarray, ends: np.ndarray) -> int:
+    """How long at least one of the intervals lasts."""
+    order = np.argsort(starts)
+    starts, ends = starts[order], ends[order]
+    until = np.maximum.accumulate(np.append(0, ends))[:-1]
+    return int(np.maximum(0, ends - np.maximum(starts, until)).sum())
 
 
 def instances_of(timeline: Timeline) -> list[int]:
@@ -152,28 +118,25 @@ def instances_of(timeline: Timeline) -> list[int]:
     """
     if timeline.repeats:
         return [-1] * timeline.num_bars
-    return list(_instances(timeline.program, timeline.bars))
+    call, trips = timeline.columns["call"], list(_trips(timeline.program.body))
+    is_load = timeline.columns["kind"] == KINDS.index("table_load")
+    each = np.maximum(1, np.bincount(call[~is_load], minlength=len(trips)) // trips)
+    return list(_instances(each[call].tolist(), is_load.tolist()))
 
 
-def _instances(program: Program, bars: Sequence[Bar]) -> Iterator[int]:
-    trips = dict(_trips(program.body, 1))
-    played: dict[int, int] = {}
-    for bar in bars:
-        if bar.kind != "table_load":
-            played[id(bar.call)] = played.get(id(bar.call), 0) + 1
-    each = {key: max(1, number // trips[key]) for key, number in played.items()}
-    numbers, due, now = count(), 0, -1
-    for bar in bars:
+def _instances(bars_of_instruction: Sequence[int], is_load: Sequence[bool]) -> Iterator[int]:
+    due, now = 0, -1
+    for bars, loads in zip(bars_of_instruction, is_load, strict=True):
         if due == 0:
-            now, due = next(numbers), each.get(id(bar.call), 1)
-        due -= bar.kind != "table_load"
+            now, due = now + 1, bars
+        due -= not loads
         yield now
 
 
-def _trips(body: tuple[Statement, ...], times: int) -> Iterator[tuple[int, int]]:
-    """How often each call is executed, by id."""
+def _trips(body: tuple[Statement, ...], times: int = 1) -> Iterator[int]:
+    """How often each call is executed, in the order of `calls`."""
     for statement in body:
         if isinstance(statement, Loop):
             yield from _trips(statement.body, times * statement.trips)
         elif isinstance(statement, Call):
-            yield id(statement), times
+            yield times

@@ -9,7 +9,7 @@ from neuroncore.enums import MemorySpace
 from neuroncore.program import Buffer
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import Timeline, machine, ticks_per_ns
-from nki_scope.document import Columns
+from nki_scope.document import Columns, ticks
 
 SPACES = (MemorySpace.sbuf, MemorySpace.psum)
 
@@ -39,7 +39,7 @@ def memory_section(timeline: Timeline, columns: Columns) -> dict[str, Any]:
     return {
         space.name: {
             "bytes": size, "unit": unit,
-            "time": columns.add([round(time * per_ns) for time, _ in occupied[space.name]]),
+            "time": columns.add(ticks([time for time, _ in occupied[space.name]], per_ns)),
             "held": columns.add([held for _, held in occupied[space.name]]),
             **_buffers([life for life in lives if life.buffer.space is space], unit, columns),
         }

@@ -8,7 +8,7 @@ partition, PSUM whole banks; tensors with a fixed address count where they lie, 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
@@ -114,19 +114,31 @@ def moments(
         if start < end
     )
     floating, placed, before = 0, {}, 0
+    units_of = _units(space, target, map(itemgetter(0), spans))
     for at, (time, comes, number) in enumerate(changes):
-        buffer = spans[number][0]
-        if buffer.address is None:
-            size = units_held(space, target, buffer.free_bytes)
-            floating += size if comes else -size
+        units = units_of[id(spans[number][0])]
+        if isinstance(units, int):
+            floating += units if comes else -units
         elif comes:
-            placed[number] = units_between(space, target, buffer.address[1], buffer.free_bytes)
+            placed[number] = units
         else:
             del placed[number]
         is_last = at + 1 == len(changes) or changes[at + 1][0] > time
         if is_last and (held := floating + covered(placed.values())) != before:
             yield time, held
             before = held
+
+
+def _units(
+    space: MemorySpace, target: Target, buffers: Iterable[Buffer]
+) -> dict[int, int | tuple[int, int]]:
+    """By id of a buffer, how many units it holds, or which ones where it has an address."""
+    return {
+        key: units_held(space, target, b.free_bytes)
+        if b.address is None
+        else units_between(space, target, b.address[1], b.free_bytes)
+        for key, b in {id(buffer): buffer for buffer in buffers}.items()
+    }
 
 
 def _holders(

@@ -10,11 +10,12 @@ TENSOR, VECTOR, SCALAR = (LANE[engine] for engine in ENGINES[:3])
 FIRST_QUEUE = len(ENGINES)
 """Lanes from here on are DMA queues."""
 DMA = "dma"
+_NAMES = tuple(engine.name for engine in ENGINES)
 
 
 def lane_name(lane: int) -> str:
     """tensor, vector, …; every queue is dma."""
-    return ENGINES[lane].name if lane < FIRST_QUEUE else DMA
+    return _NAMES[lane] if lane < FIRST_QUEUE else DMA
 
 
 class Warmth:

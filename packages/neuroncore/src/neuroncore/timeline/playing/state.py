@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import heapify
 
-from neuroncore.timeline.model.bars import NO_BAR, RESOURCE, Played
+from neuroncore.timeline.model.bars import NO_BAR, RESOURCE
 from neuroncore.timeline.model.clock import Clock
 from neuroncore.timeline.model.lanes import FIRST_QUEUE, TENSOR, Warmth
 from neuroncore.timeline.playing.skipped_periods import Skips
@@ -33,7 +33,11 @@ class State:
         self.next_bar = 0
         """The number of the bar that is played next, skipped bars counted."""
         self.bars: list[tuple[int, ...]] = []
-        """The fields of the played bars."""
+        """Of each played bar: site, lane, kind, start, free, end, cause, why, times in ticks.
+
+        Its engine is occupied from start to free, its result there at end. The cause is the bar
+        it waited for (NO_BAR: none), skipped bars counted.
+        """
         self.skips = Skips()
         self.skipped = 0
         """How many bars were carried forward so far."""
@@ -83,10 +87,6 @@ class State:
         queues = [q.free for n, q in enumerate(self.queues, FIRST_QUEUE) if n in self.used]
         idle = min(queues, default=0) - self.bandwidth.busy
         return max(self.end, self.transfer_work + max(0, idle), *ends)
-
-    def played(self) -> list[Played]:
-        """The bars that were played."""
-        return [Played(*fields) for fields in self.bars]
 
     @property
     def earliest(self) -> int:

@@ -71,18 +71,18 @@ def _lives(program: Program, state: State, sites: list[Site]) -> list[Life]:
     for bar, name in state.made:
         made.setdefault(name, []).append(bar)
     lives: dict[tuple[str, int], Life] = {}
-    for number, bar in enumerate(state.played()):
-        for name in touched[bar.site].get(bar.kind, ()):
+    for number, (site, _, kind, start, _, end, _, _) in enumerate(state.bars):
+        for name in touched[site].get(kind, ()):
             count = bisect_right(made[name], number)
             life = lives.get((name, count))
             if life is None:
                 first = made[name][count - 1]
-                touches = [(number, bar.end)]
-                lives[name, count] = Life(buffers[name], first, number, bar.start, bar.end, touches)
+                touches = [(number, end)]
+                lives[name, count] = Life(buffers[name], first, number, start, end, touches)
                 continue
             life.last = number
-            life.touches.append((number, bar.end))
-            life.start, life.end = min(life.start, bar.start), max(life.end, bar.end)
+            life.touches.append((number, end))
+            life.start, life.end = min(life.start, start), max(life.end, end)
     return list(lives.values())
 
 

@@ -6,30 +6,33 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from neuroncore.findings.notebook_html import ShownAsHtml
-from neuroncore.program import Buffer, Call, Program
+from neuroncore.program import Buffer, Call, Program, calls
 from neuroncore.source_location import Place
 from neuroncore.timeline.compilation.toolchain import Transformation
-from neuroncore.timeline.model.bars import CAUSES, KINDS, MULTIPLY, NO_BAR, TRANSFER, Played
+from neuroncore.timeline.model.bars import CAUSES, KINDS, MULTIPLY, NO_BAR
 from neuroncore.timeline.model.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
 from neuroncore.timeline.playing.sites import Site
-from neuroncore.timeline.playing.skipped_periods import Twin
 from neuroncore.timeline.playing.state import State
+from neuroncore.timeline.results.critical_path import Stretch, critical_path, stays
 from neuroncore.timeline.results.occupancy import Life, lives, occupancy
-from neuroncore.timeline.results.uncertainty import MEASURED, PathKey, Uncertainty, uncertainty
+from neuroncore.timeline.results.uncertainty import MEASURED, Uncertainty, uncertainty
 from neuroncore.work import MultiplyMoving
 
+_FIELDS = ("site", "lane", "kind", "start", "free", "end", "cause", "why")
+"""Of a bar in `State.bars`."""
 LINES = 6
 """Lines of the critical path that are shown."""
 STALLS = 3
 """Causes of stalls that are shown for a lane."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """One micro-op. Its engine is occupied from start to start + busy, its result there at end."""
 
     number: int
@@ -173,17 +176,35 @@ class Timeline(ShownAsHtml):
         return [self._bar(number) for number in range(len(self._state.bars))]
 
     def _bar(self, number: int) -> Bar:
-        played = Played(*self._state.bars[number])
-        site, call = self._sites[played.site], self._sites[played.site].call
-        queue = played.lane - FIRST_QUEUE if played.lane >= FIRST_QUEUE else None
+        site_number, lane, kind, start, free, end, cause, why = self._state.bars[number]
+        site, per_ns = self._sites[site_number], self._clock.ticks_per_ns
+        call = site.call
         return Bar(
-            number, lane_name(played.lane), queue, call.instruction, call.name,
-            KINDS[played.kind], self._ns(played.start), self._ns(played.free - played.start),
-            self._ns(played.end), call.origin,
-            None if played.cause == NO_BAR else self._state.skips.place(played.cause),
-            CAUSES[played.why], call,
-            site.hbm_bytes, _flops(site) if played.kind == MULTIPLY else 0,
+            number, lane_name(lane), lane - FIRST_QUEUE if lane >= FIRST_QUEUE else None,
+            call.instruction, call.name, KINDS[kind],
+            start / per_ns, (free - start) / per_ns, end / per_ns, call.origin,
+            None if cause == NO_BAR else self._state.skips.place(cause), CAUSES[why], call,
+            site.hbm_bytes, _flops(site) if kind == MULTIPLY else 0,
         )  # fmt: skip
+
+    @cached_property
+    def columns(self) -> dict[str, np.ndarray]:
+        """The bars as integers: call (its place among the program's), lane (engines by number,
+        DMA queues behind them), kind and why (places in KINDS and CAUSES), start, busy, end
+        (ticks), cause (the number of the bar that it waited for, or -1), bytes to or from HBM.
+        """
+        rows = np.array(self._state.bars, np.int64).reshape(-1, len(_FIELDS)).T
+        found = dict(zip(_FIELDS, rows, strict=True))
+        site, free, skips = found.pop("site"), found.pop("free"), self._state.skips
+        if skips.all:
+            found["cause"] = np.array(
+                [n if n == NO_BAR else skips.place(n) for n in found["cause"].tolist()], np.int64
+            )
+        places = {id(call): place for place, call in enumerate(calls(self.program.body))}
+        call = np.array([places[id(each.call)] for each in self._sites], np.int64)
+        hbm_bytes = np.array([each.hbm_bytes for each in self._sites], np.int64)
+        busy = free - found["start"]
+        return {**found, "call": call[site], "busy": busy, "bytes": hbm_bytes[site]}
 
     def critical_path(self) -> list[CriticalPathStep]:
         """The chain that determines the total: each micro-op could not start before the one ahead.
@@ -201,16 +222,12 @@ class Timeline(ShownAsHtml):
 
     @cached_property
     def _path(self) -> list[Stretch]:
-        return _critical_path(self._state)
+        return critical_path(self._state)
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """The 80 % interval of `launch_ns`, what was measured, the constants that matter."""
-        bars, path = self._state.bars, dict[PathKey, int]()
-        for place, ticks, times in self._path:
-            bar = bars[place]
-            key = bar[0], bar[2], ticks / times
-            path[key] = path.get(key, 0) + times
+        path = stays(self._state, self._path)
         return uncertainty(path, self._sites, self._clock, self.launch_ns, self.program)
 
     def by_line(self) -> dict[str, float]:
@@ -229,8 +246,8 @@ class Timeline(ShownAsHtml):
         A buffer is held from the first micro-op that touches it after its allocation to the end of
         the last. Periods that were carried forward are unfolded.
         """
-        found = occupancy(self.program, self._lives)
-        return {s.name: [(self._ns(t), held) for t, held in found[s]] for s in found}
+        found, per_ns = occupancy(self.program, self._lives), self._clock.ticks_per_ns
+        return {s.name: [(ticks / per_ns, held) for ticks, held in found[s]] for s in found}
 
     def lives(self) -> list[tuple[Buffer, float, float]]:
         """Every allocation on chip that is used, and from when to when (ns) it is held."""
@@ -263,81 +280,6 @@ def launch_starts(timelines: Sequence[Timeline]) -> Iterator[tuple[Timeline, flo
         begin = begin if timeline.core else behind
         behind = max(behind, begin + timeline.launch_ns)
         yield timeline, begin
-
-
-# -- critical path --------------------------------------------------------------------------------
-
-Stretch = list[int]
-"""The place of a bar in `state.bars`, the ticks that the path stays with it and with the bars it
-represents, and how many these are, itself included.
-"""
-
-
-def _critical_path(state: State) -> list[Stretch]:
-    """The path in order of time.
-
-    Going back from the last completion, bars that were not played are copies of the played period,
-    later by whole periods, and wait for bars as many numbers before them. Where the path is for the
-    second time at a bar of a period, it has gone round; further rounds are alike, and one
-    represents all of them. The ticks add up to the total.
-    """
-    bars, twin_of = state.bars, state.skips.twin
-    if not bars:
-        return []
-    number, until = _last(state)
-    path: list[Stretch] = []
-    rounds = _Rounds()
-    while number != NO_BAR:
-        twin = twin_of(number)
-        _, _, _, start, _, _, cause, _ = bars[twin.place]
-        start += twin.later
-        path.append([twin.place, until - start if until > start else 0, 1])
-        skipped, ticks = rounds.go(path, number, twin) if twin.rounds else (0, 0)
-        number, until = number - skipped, start - ticks
-        number = NO_BAR if cause == NO_BAR else cause + number - twin.number
-    path[-1][1] += max(0, until)
-    return path[::-1]
-
-
-class _Rounds:
-    """Where the path has been in the periods that it runs through."""
-
-    def __init__(self) -> None:
-        self.seen: dict[tuple[int, int], dict[int, tuple[int, int]]] = {}
-        """First bar behind a played period → place in it → (bar, stretches with its own)."""
-
-    def go(self, path: list[Stretch], number: int, twin: Twin) -> tuple[int, int]:
-        """Skip the rounds that are like the one to bar `number`: how many bars and ticks."""
-        for skip, start in reversed(twin.rounds):
-            seen = self.seen.setdefault((start, skip.size), {})
-            place = (number - start) % skip.size
-            before, at = seen.get(place, (number, len(path)))
-            seen[place] = number, len(path)
-            each = before - number
-            if each and (count := (number - start) // each):
-                path += [[n, ticks * count, times * count] for n, ticks, times in path[at:]]
-                seen.clear()
-                return count * each, count * each // skip.size * skip.ticks
-        return 0, 0
-
-
-def _last(state: State) -> tuple[int, int]:
-    """The bar that ends last, the first of several, and when; the last repetition counts."""
-    bars = state.bars
-    later, drifts, numbers = [0] * (len(bars) + 1), [0] * (len(bars) + 1), [1] * (len(bars) + 1)
-    numbers[0] = 0
-    for (first, behind, times, ticks), skip in zip(state.repeats, state.skips.all, strict=True):
-        numbers[first] += times * skip.size
-        for found, by in (later, ticks), (drifts, skip.drift):
-            found[first] += times * by
-            found[behind] -= times * by
-    later, drifts, numbers = map(accumulate, (later, drifts, numbers))
-    ends = [
-        (bar[5] + more + drift * (bar[2] == TRANSFER), -number)
-        for bar, more, drift, number in zip(bars, later, drifts, numbers, strict=False)
-    ]
-    end, number = max(ends)
-    return -number, end
 
 
 # -- as text --------------------------------------------------------------------------------------

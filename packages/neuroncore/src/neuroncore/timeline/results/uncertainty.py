@@ -21,6 +21,7 @@ from neuroncore.timeline.model.bars import PASS, TABLE, TRANSFER
 from neuroncore.timeline.model.clock import Clock, latency_name
 from neuroncore.timeline.model.lanes import FIRST_QUEUE
 from neuroncore.timeline.playing.sites import Site
+from neuroncore.timeline.results.critical_path import PathKey
 from neuroncore.work import costs
 
 EIGHTY = 1.2816
@@ -64,10 +65,6 @@ class Uncertainty:
     def dominant(self) -> list[str]:
         """The three constants that matter most."""
         return list(self.sensitivities)[:3]
-
-
-PathKey = tuple[int, int, float]
-"""The site of a bar, its kind, and the ticks that the critical path stays with it."""
 
 
 def uncertainty(
