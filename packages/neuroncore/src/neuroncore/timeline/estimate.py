@@ -143,12 +143,13 @@ def _played(
         for number, (each, how) in enumerate(found):
             if number == 1 and len(found) == 3 and not plays[0][1].dealt:
                 continue  # it would be the same once more
-            described = known.setdefault(id(each), Described(each, model.core, values))
+            if id(each) not in known:
+                known[id(each)] = Described(each, model.core, values)
             state = State(model.clock, model.queues, how.reorders)
             state.limit = min([best.end for best, _ in plays], default=None)
             with suppress(TooLateError):
                 skips = skip_periods and order is None
-                plays.append((state, _play(each, described, state, how, skips, order)))
+                plays.append((state, _play(each, known[id(each)], state, how, skips, order)))
     state, compiler = min(plays, key=lambda pair: pair[0].end)
     peaks = {
         "tflops": model.facts["peak_tflops"],

@@ -12,7 +12,6 @@ from nki_dtypes import DType
 from nkigen_lite.fusion.iteration_domain import IterationDomain, Role
 from nkigen_lite.ir import Node
 from nkigen_lite.ops import Kind
-from nkigen_lite.selection.machine_limits import sbuf_bytes
 from nkigen_lite.selection.rules import RULES
 from nkigen_lite.selection.selector import Selector
 from nkigen_lite.selection.tile_instructions import TileInstruction, value_of
@@ -78,7 +77,7 @@ def fit(
     columns, rows = domain.size(Role.columns), domain.size(Role.rows)
     wide = max((d.itemsize for v, d in selector.dtypes.items() if selector.full.get(v)), default=4)
     resident = resident_bytes(domain, context)
-    usable = sbuf_bytes(context.target.name) - resident
+    usable = context.target.usable_sbuf_bytes - resident
     each, per_row = _bytes_per_element(selector)
     most = usable // PLACES // max(1, each)
     width = columns
@@ -120,7 +119,7 @@ def surely_fits(nodes: list[Node], domain: IterationDomain, context: Context) ->
     """Whether `fit` would find no problem, without choosing instructions."""
     columns, count = domain.size(Role.columns), len(domain.of)
     width = columns if has_reduction(nodes) else 1
-    usable = sbuf_bytes(context.target.name)
+    usable = context.target.usable_sbuf_bytes
     return 4 * count * (columns + MOST_TILES * width) <= usable // PLACES
 
 

@@ -15,14 +15,13 @@ import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
-from neuroncore.targets import PARTITIONS
+from neuroncore.targets import PARTITIONS, resolve_target
 from nkigen_lite.codegen.emission.axis_tiling import parts
 from nkigen_lite.codegen.loop_nests.tiles import Tile, Tiles, WriteTiles
 from nkigen_lite.codegen.movement.joined_arrays import joined_array
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.fusion.budget import PLACES, TILE_BYTES, shared_places
 from nkigen_lite.fusion.iteration_domain import Axis, IterationDomain, Role
-from nkigen_lite.selection.machine_limits import sbuf_bytes
 from nkigen_lite.selection.unsupported import CodegenError
 
 
@@ -163,7 +162,7 @@ class WindowWriter:
         for place in {p for v, p in tiles.places.items() if v not in self.read}:
             need += at.rows * (at.columns if full[place] else 1) * dtypes[place].itemsize
         resident = sum(b.free_bytes for b in tiles.replicas.buffers.values())
-        if PLACES * (need + resident) > sbuf_bytes(self.writer.target):
+        if PLACES * (need + resident) > resolve_target(self.writer.target).usable_sbuf_bytes:
             raise CodegenError("neighbours do not fit SBUF together")
 
 

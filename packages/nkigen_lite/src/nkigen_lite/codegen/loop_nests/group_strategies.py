@@ -41,7 +41,6 @@ from nkigen_lite.fusion.budget import (
 )
 from nkigen_lite.fusion.groups import Group
 from nkigen_lite.fusion.iteration_domain import Axis, IterationDomain, Role, solve, spread_out
-from nkigen_lite.selection.machine_limits import sbuf_bytes
 from nkigen_lite.selection.unsupported import unsupported
 
 BLOCKS = 4
@@ -265,7 +264,7 @@ class GroupWriter:
             raise unsupported(self.group.nodes[0], "no array of it is stored in columns")
         blocks = min(BLOCKS, -(-found.columns // PARTITIONS))
         rows = blocks * PARTITIONS * found.rows * float32.itemsize * len(slow)
-        held, usable = resident_bytes(domain, self.context), sbuf_bytes(self.context.target.name)
+        held, usable = resident_bytes(domain, self.context), self.context.target.usable_sbuf_bytes
         if PLACES * (found.bytes_per_partition + rows) + held > usable:
             raise unsupported(self.group.nodes[0], "its columns do not fit beside its rows")
         tiles = self.tiles(domain, found, sources)

@@ -25,7 +25,6 @@ from nkigen_lite.codegen.matmul.operand_tiles import (
 )
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.ir import Node
-from nkigen_lite.selection.machine_limits import sbuf_bytes
 from nkigen_lite.selection.unsupported import unsupported
 
 PLACES = 2
@@ -67,7 +66,7 @@ class Products:
         self.m, self.n = first[-2], first[-1]
         self.k = rights[nodes[0].name].shape[-2]
         self.dtype = rights[nodes[0].name].dtype
-        self.free = sbuf_bytes(resolve_target(writer.target).name) - held
+        self.free = resolve_target(writer.target).usable_sbuf_bytes - held
 
     # -- natural: M on partitions -----------------------------------------------------------------
 

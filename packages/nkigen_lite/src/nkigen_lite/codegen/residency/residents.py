@@ -28,7 +28,6 @@ from nkigen_lite.codegen.residency.layouts import ResidentLayout
 from nkigen_lite.codegen.residency.tile_renaming import Renamer
 from nkigen_lite.codegen.residency.transfer_removal import Resident, with_residents
 from nkigen_lite.fusion.budget import PLACES
-from nkigen_lite.selection.machine_limits import sbuf_bytes
 
 
 def candidates(program: Program) -> list[Resident]:
@@ -116,7 +115,7 @@ def fitting(program: Program, found: list[Resident]) -> list[Resident]:
     """The first of them that fit beside the tiles of the program, each of which has room twice; of
     two of which one is copied to the other, the first."""
     held = peaks(program, resolve_target(program.target))[MemorySpace.sbuf].held
-    left, kept = sbuf_bytes(program.target) - PLACES * held, list[Resident]()
+    left, kept = resolve_target(program.target).usable_sbuf_bytes - PLACES * held, list[Resident]()
     for each in found:
         if each.buffer.free_bytes <= left and each.others.isdisjoint(k.array.name for k in kept):
             left -= each.buffer.free_bytes

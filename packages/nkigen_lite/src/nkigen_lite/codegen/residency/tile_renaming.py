@@ -40,6 +40,8 @@ class Renamer:
     buffers: dict[str, Buffer]
     names: dict[int, tuple[Statement, frozenset[str]]] = field(default_factory=dict)
     """The buffers that a statement names, by its id."""
+    reads: dict[int, tuple[Call, frozenset[str]]] = field(default_factory=dict)
+    """The operands that a call reads, by its id."""
 
     def without_transfer(
         self, block: Body, number: int, tile: Access, place: Access, ranges: Ranges
@@ -101,11 +103,19 @@ class Renamer:
         elif isinstance(statement, Call) and buffer.name in self.named(statement):
             yield from self.uses_of_call(statement, buffer, ranges, inner)
 
+    def read(self, call: Call) -> frozenset[str]:
+        """The operands that the call reads."""
+        known = self.reads.get(id(call))
+        if known is None:
+            effects = call_effects(call, self.buffers, self.core, self.nki).places
+            read = (e.effect.operand for e in effects if e.effect.touch is not Touch.write)
+            known = self.reads[id(call)] = call, frozenset(read)
+        return known[1]
+
     def uses_of_call(
         self, call: Call, buffer: Buffer, ranges: Ranges, inner: frozenset[str]
     ) -> Iterator[Use]:
-        effects = call_effects(call, self.buffers, self.core, self.nki).places
-        read = {e.effect.operand for e in effects if e.effect.touch is not Touch.write}
+        read = self.read(call)
         for name, access in call.accesses.items():
             if access.indirect is not None:
                 yield Use(call, name, access, None)
@@ -249,7 +259,9 @@ def _elements(access: Access, buffer: Buffer, ranges: Ranges) -> np.ndarray | No
             dims.append((len(values), step * values.step))
     found = np.array([start])
     for size, step in dims:
-        found = np.unique(np.add.outer(found, np.arange(size) * step))
+        if size != 1:
+            reached = np.add.outer(found, np.arange(size) * step)
+            found = reached[0] if len(found) == 1 and step > 0 else np.unique(reached)
     return found if found[0] >= 0 and found[-1] < buffer.row else None
 
 

@@ -11,7 +11,6 @@ from nkigen_lite.codegen.strips.strip_selection import StripPlan, longest_strip
 from nkigen_lite.fusion.budget import has_reduction
 from nkigen_lite.fusion.groups import Group, Plan, Rejection
 from nkigen_lite.ir import Node, users
-from nkigen_lite.selection.machine_limits import sbuf_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def _keeping(plan: Plan, part: KernelPart, after: list[KernelPart]) -> KernelPar
     (value,) = stored
     spec = plan.context.specs[value]
     rows, columns = spec.shape
-    most = sbuf_bytes(plan.context.target.name) // KEPT_SHARE
+    most = plan.context.target.usable_sbuf_bytes // KEPT_SHARE
     small = bytes_of(columns, rows, spec.dtype) <= most
     lefts = {n.operands for n in after[0].products}
     by_left = all(a == value and b != value for a, b in lefts) and lefts

@@ -22,7 +22,6 @@ from nkigen_lite.fusion.budget import in_rows
 from nkigen_lite.fusion.groups import Group, Plan
 from nkigen_lite.fusion.iteration_domain import IterationDomain, Role, strip_domain
 from nkigen_lite.ir import Node, users
-from nkigen_lite.selection.machine_limits import sbuf_bytes
 
 MOST_ROWS = BANK_ELEMS // PARTITIONS
 """Rows of a partition at a time: with 128 partitions, as many columns as a moving matrix has."""
@@ -75,7 +74,7 @@ def _strip_plan(
 ) -> StripPlan | None:
     """The groups as a strip, after the groups of `before` that come between them; None without a
     product, and where it does not fit on chip."""
-    usable = sbuf_bytes(plan.context.target.name)
+    usable = plan.context.target.usable_sbuf_bytes
     if not any(g.is_matmul for g in groups) or _matrix_bytes(plan, groups) > usable:
         return None
     strip = _strip(plan, groups)
