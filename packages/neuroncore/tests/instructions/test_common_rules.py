@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -26,10 +28,21 @@ def test_allowed_start_partitions_pass_silently(world, nisa, start, count):
 
 @pytest.mark.parametrize(("start", "count"), BAD_STARTS)
 def test_other_start_partitions_warn_at_the_kernels_line(world, nisa, start, count):
-    with pytest.warns(KernelWarning, match=f"starts at partition {start} with") as seen:
+    with pytest.warns(
+        KernelWarning, match=f"dst has {count} partitions and does not start"
+    ) as seen:
         nisa.memset(strip(world, start, count), 0.0)
 
     assert seen[0].filename == __file__
+
+
+def test_a_line_is_warned_of_its_start_partitions_once(world, nisa):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default")
+        for start in (8, 16, 24):
+            nisa.memset(strip(world, start, 8), 0.0)
+
+    assert len(seen) == 1
 
 
 def test_start_partitions_can_be_an_error_or_nothing(make_world, nisa):

@@ -3,7 +3,7 @@
 from neuroncore.enums import MaskBehaviour
 from neuroncore.instructions._cost import has_guessed_cost
 from neuroncore.instructions._execute import plan
-from neuroncore.instructions._limits import KernelWarning, check, warn_at_kernel
+from neuroncore.instructions._limits import KernelWarning, already_warned, check, warn_at_kernel
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -30,6 +30,7 @@ __all__ = [
     "Operand",
     "Out",
     "TableInput",
+    "already_warned",
     "check",
     "has_guessed_cost",
     "plan",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 from neuroncore.enums import REACH, Engine, MemorySpace
 from neuroncore.errors import (
@@ -206,8 +209,9 @@ def start_partition(call: Call, name: str, spec: Spec, count: int) -> Iterator[V
         return
     what = f"{name} starts at partition {spec.start} with {count} partitions"
     allowed = ", ".join(str(p) for p in range(0, PARTITIONS, step))
-    if mode == "warn":
-        warn_at_kernel(f"{call.record.name}: {what}; allowed starts: {allowed} [{ARCHITECTURE}]")
+    if mode == "warn":  # once for a line, not for each start
+        where = f"{name} has {count} partitions and does not start at {allowed}"
+        warn_at_kernel(f"{call.record.name}: {where} [{ARCHITECTURE}]")
         return
     yield Violation(
         PartitionError, what, name, expected=f"a start of {allowed}",
@@ -215,13 +219,31 @@ def start_partition(call: Call, name: str, spec: Spec, count: int) -> Iterator[V
     )  # fmt: skip
 
 
+_shown: dict[str, dict[Any, Any]] = {}
+"""By file, the warnings that Python has shown."""
+_is_silent = ContextVar("is_silent", default=False)
+
+
 def warn_at_kernel(text: str) -> None:
-    """A KernelWarning at the kernel's line."""
+    """A KernelWarning at the kernel's line, by Python's filters: once for a line and text."""
+    if _is_silent.get():
+        return
     place = find_place()
     if place is None:
         warnings.warn(text, KernelWarning, stacklevel=2)
     else:
-        warnings.warn_explicit(text, KernelWarning, place.file, place.line)
+        shown = _shown.setdefault(place.file, {})
+        warnings.warn_explicit(text, KernelWarning, place.file, place.line, registry=shown)
+
+
+@contextmanager
+def already_warned() -> Iterator[None]:
+    """Limits of calls whose kernel has run: it was warned at its own lines."""
+    before = _is_silent.set(True)
+    try:
+        yield
+    finally:
+        _is_silent.reset(before)
 
 
 def _engine(call: Call) -> Iterator[Violation]:

@@ -160,7 +160,7 @@ def test_a_folded_tile_is_still_walked_over_its_partitions():
     assert after[-1].endswith("src=t0[32*j : 32*j + 32, i, :])")
 
 
-@pytest.mark.filterwarnings("ignore:dma_copy. dst starts at partition 1")
+@pytest.mark.filterwarnings("ignore:dma_copy. dst has . partitions? and does not start")
 def test_tiles_walked_from_one_partition_into_the_next_stay_separate():
     """In a tile of its own the offsets rise by 32 throughout, in a joined one they would not."""
     body = []
@@ -210,7 +210,7 @@ def test_a_tile_seen_in_elements_that_do_not_fill_it_stays_separate():
     assert sum("= buffer(uint8[2, 6], sbuf)" in line for line in after) == 2
 
 
-@pytest.mark.filterwarnings("ignore:dma_copy. src starts at partition 1")
+@pytest.mark.filterwarnings("ignore:dma_copy. src has . partitions? and does not start")
 def test_steps_over_partitions_and_over_joined_tiles_are_two_loops():
     """Before the tiles are joined, the last two stores are a loop of the step that later leads
     from one tile to the next."""

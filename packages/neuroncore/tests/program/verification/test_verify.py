@@ -54,6 +54,10 @@ def test_nothing_is_wrong_with_a_legal_program():
                 "src=t[:, 128*i : 128*i + 128])") == []  # fmt: skip
 
 
+def test_a_start_partition_that_is_let_pass_is_not_warned_of_without_a_kernel():
+    assert said(T + "memset(dst=t[16:32, :], value=0.0)", start_partition="warn") == []
+
+
 # -- calls ----------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError
 from neuroncore.findings import Finding
 from neuroncore.instructions import Call as MachineCall
-from neuroncore.instructions import check
+from neuroncore.instructions import already_warned, check
 from neuroncore.integers.affine import Affine
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program.ir.binding import (
@@ -114,7 +114,9 @@ def _operands(
 def _record_limits(call: Call, every: Sequence[MachineCall]) -> Iterator[Finding]:
     said: set[tuple[str, str | None]] = set()
     for made in every:
-        for violation in check(made):
+        with already_warned():
+            violations = check(made)
+        for violation in violations:
             key = (violation.error.__name__, violation.operand)
             if key not in said:
                 said.add(key)
