@@ -3,7 +3,7 @@
 from neuroncore.enums import MaskBehaviour
 from neuroncore.instructions._cost import has_guessed_cost
 from neuroncore.instructions._execute import plan
-from neuroncore.instructions._limits import KernelWarning, already_warned, check, warn_at_kernel
+from neuroncore.instructions._limits import KernelWarning, check, check_recorded, warn_at_kernel
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -30,8 +30,8 @@ __all__ = [
     "Operand",
     "Out",
     "TableInput",
-    "already_warned",
     "check",
+    "check_recorded",
     "has_guessed_cost",
     "plan",
     "warn_at_kernel",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -41,6 +40,15 @@ def check(call: Call) -> list[Violation]:
         checks = dict.fromkeys(limit.check for limit in call.record.limits)
         found += [v for own in checks for v in own(call)]
     return found
+
+
+def check_recorded(call: Call) -> list[Violation]:
+    """`check` of a call whose kernel has run: it was warned at its own lines."""
+    before = _is_silent.set(True)
+    try:
+        return check(call)
+    finally:
+        _is_silent.reset(before)
 
 
 def _operand(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
@@ -234,16 +242,6 @@ def warn_at_kernel(text: str) -> None:
     else:
         shown = _shown.setdefault(place.file, {})
         warnings.warn_explicit(text, KernelWarning, place.file, place.line, registry=shown)
-
-
-@contextmanager
-def already_warned() -> Iterator[None]:
-    """Limits of calls whose kernel has run: it was warned at its own lines."""
-    before = _is_silent.set(True)
-    try:
-        yield
-    finally:
-        _is_silent.reset(before)
 
 
 def _engine(call: Call) -> Iterator[Violation]:

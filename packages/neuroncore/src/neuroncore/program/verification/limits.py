@@ -14,7 +14,7 @@ from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError
 from neuroncore.findings import Finding
 from neuroncore.instructions import Call as MachineCall
-from neuroncore.instructions import already_warned, check
+from neuroncore.instructions import check_recorded
 from neuroncore.integers.affine import Affine
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program.ir.binding import (
@@ -114,9 +114,7 @@ def _operands(
 def _record_limits(call: Call, every: Sequence[MachineCall]) -> Iterator[Finding]:
     said: set[tuple[str, str | None]] = set()
     for made in every:
-        with already_warned():
-            violations = check(made)
-        for violation in violations:
+        for violation in check_recorded(made):
             key = (violation.error.__name__, violation.operand)
             if key not in said:
                 said.add(key)

@@ -14,7 +14,7 @@ from typing import Any
 from neuroncore.effects import Touch
 from neuroncore.enums import Engine
 from neuroncore.instructions import Call as MachineCall
-from neuroncore.instructions import already_warned, check
+from neuroncore.instructions import check_recorded
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program import Buffer, Call, Loop, Program, Statement
 from neuroncore.program.ir.binding import machine_call, specs_of
@@ -72,9 +72,7 @@ class Demand:
                 made.record, made.specs, attrs, made.target, made.options, made.version
             )
             demand = _demand(call, other, self.places)
-            with already_warned():
-                is_legal = _is_an_activation(made) or not check(other)
-            if demand.passes and is_legal:
+            if demand.passes and (_is_an_activation(made) or not check_recorded(other)):
                 yield demand
 
 
