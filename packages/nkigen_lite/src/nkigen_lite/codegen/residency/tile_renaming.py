@@ -257,12 +257,18 @@ def _elements(access: Access, buffer: Buffer, ranges: Ranges) -> np.ndarray | No
             values = ranges[variable]
             start += values[0] * step
             dims.append((len(values), step * values.step))
+    found = _places(start, dims)
+    return found if found[0] >= 0 and found[-1] < buffer.row else None
+
+
+def _places(start: int, dims: Iterable[tuple[int, int]]) -> np.ndarray:
+    """`start` and all sums of steps from it, in order, each once; dims are (size, step)."""
     found = np.array([start])
     for size, step in dims:
         if size != 1:
             reached = np.add.outer(found, np.arange(size) * step)
             found = reached[0] if len(found) == 1 and step > 0 else np.unique(reached)
-    return found if found[0] >= 0 and found[-1] < buffer.row else None
+    return found
 
 
 def _inside(access: Access, buffer: Buffer, place: Access) -> Access | None:
