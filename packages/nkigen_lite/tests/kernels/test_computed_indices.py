@@ -114,6 +114,18 @@ def test_additions_at_equal_places_are_all_made(dtype, bitwise):
     bitwise(add, whole[0], indices(5, 99), whole[1])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int32, np.int8, np.bool_])
+def test_many_known_rows_are_gathered(dtype, bitwise):
+    known = indices(900, 700)
+    x = (floats(900, 6) * 9).astype(dtype)
+    kernel = compile(lambda x: x[known], x)
+
+    assert kernel.stats.instructions < 30
+    bitwise(lambda x: x[known], x)
+    bitwise(lambda x: np.take(x, known.reshape(7, 100), 0, mode="wrap"), x)
+    bitwise(lambda x: x[known, known % 6], x)
+
+
 def test_one_place_is_one_transfer():
     kernel = compile(lambda x, t: np.take(x, t, 1, mode="wrap"), "f32[32, 2048, 128]", "uint8[]")
 

@@ -11,11 +11,16 @@ import numpy as np
 
 from nkigen_lite.frontend.arrays import views
 from nkigen_lite.frontend.arrays.array import Array, TracedArray
+from nkigen_lite.frontend.arrays.promotion import fresh, traced
 from nkigen_lite.tensors.errors import (
     ArgumentError,
     DataDependentError,
     IndexRangeError,
 )
+
+MOST_SLICES = 256
+"""Of one array, beyond which rows are gathered: 1024 of 32,000 rows are 512 slices (27.3 us on
+trn2) or 17 instructions (28.0 us). Fewer slices are faster than a gather, and so are columns."""
 
 _WITHIN: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "clip": lambda places, n: np.clip(places, 0, n - 1),
@@ -38,11 +43,12 @@ def take_known(a: Array, indices: Any, axis: int, mode: str) -> Array:
 
 
 def taken(a: Array, places: np.ndarray, axis: int) -> Array:
-    """The elements at these places of one axis."""
-    parts = [
-        part_of(a, axis, first, first + step * count, step)
-        for first, step, count in _runs([int(p) for p in places])
-    ]
+    """The elements at these places of one axis: slices, or one gather instead of very many."""
+    runs = list(_runs([int(p) for p in places]))
+    if len(runs) > MOST_SLICES and prod(a.shape[:axis]) == 1:
+        index = traced(a.tape, places.astype(np.int32)).value
+        return fresh(a.tape, a.tape.emit("gather", a.value, index, axis=axis), a.dtype)
+    parts = [part_of(a, axis, first, first + step * count, step) for first, step, count in runs]
     if not parts:
         return np.copy(part_of(a, axis, 0, 0))
     return np.concatenate(parts, axis) if len(parts) > 1 else np.copy(parts[0])
