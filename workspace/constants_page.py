@@ -40,7 +40,11 @@ def _counts(rows: Mapping[str, Any]) -> Iterator[str]:
         names = [f"`{name}`" for name, row in rows.items() if row["confidence"] == kind]
         if names:
             spread = costs()["spread"][kind]
-            yield f"- {kind} (spread {spread:.0%}): {', '.join(names)}"
+            factor = costs()["plausible"][kind]
+            yield (
+                f"- {kind} (spread {spread:.0%}, in a file within a factor of {factor}): "
+                f"{', '.join(names)}"
+            )
 
 
 def _spreads() -> Iterator[str]:

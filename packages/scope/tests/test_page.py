@@ -76,7 +76,7 @@ def test_a_page_shows_the_kernel_as_its_toolchain_makes_it_first(page_of, data_o
         expected = nki_runtime.estimate(kernel, *arrays, 0.125)
     assert made["totalNs"] == expected.total_ns
     assert columns[made["bars"]["end"]["column"]].max() / made["perNs"] == expected.total_ns
-    assert [name for name, _ in made["assumed"]] == [each.name for each in expected.assumed]
+    assert [name for name, _ in made["assumed"]] == [each.name for each in expected.changes]
     assert (made["mode"], written["mode"]) == ("device", "as_written")
     orders = [
         [each["reorders"] for each in kernel["replay"]["candidates"]["trn2"]]

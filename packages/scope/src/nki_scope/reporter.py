@@ -200,6 +200,7 @@ class Reporter:
             forms.append(estimate(
                 timeline.source, mode=AS_WRITTEN, verified=True,
                 skip_periods=bool(timeline.repeats), constants=constants_of(timeline),
+                cores=timeline.cores,
             ).of_core(timeline.core))  # fmt: skip
         totals = {each.mode: each.total_ns for each in forms}
         for each in forms:

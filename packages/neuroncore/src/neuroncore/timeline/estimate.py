@@ -19,7 +19,7 @@ from neuroncore.timeline.compilation.compiler import Compiler
 from neuroncore.timeline.compilation.toolchain import (
     Transformation,
     in_force,
-    transformed,
+    rewriting,
 )
 from neuroncore.timeline.dependences.order import Order
 from neuroncore.timeline.model.clock import Clock
@@ -44,6 +44,7 @@ def estimate(
     verified: bool = False,
     order: Order | None = None,
     without: Collection[str] = (),
+    cores: int = 1,
 ) -> Timeline:
     """Play `program` on one core of `target` (None: the program's own) without executing it.
 
@@ -52,7 +53,8 @@ def estimate(
     and the buffers as they are allocated. `skip_periods` False plays every iteration; the result is
     the same, later. `constants` None are the constants of costs.json. `verified`: `check` has
     passed already. With an `order` (as_written only), instructions wait for what it says and for
-    nothing else, DMAs go to the queues that it says, and every iteration is played.
+    nothing else, DMAs go to the queues that it says, and every iteration is played. Of several
+    `cores` that run at once, it is one: they share HBM.
 
     Raises ProgramError with everything that is wrong with the program and every instruction whose
     cost is unknown, LaunchError for an unknown target and for anything but a program,
@@ -72,9 +74,9 @@ def estimate(
         program = replace(program, target=target, places=places)
     if not verified:
         check(program)
-    values = (constants or published()).at(program.target)
+    values = (constants or published()).shared_by(cores, program.target).at(program.target)
     applied = in_force(program, without) if mode == DEVICE else ()
-    return _played(program, mode, values, skip_periods, order, applied)
+    return _played(program, mode, values, skip_periods, order, applied, cores)
 
 
 def reject_illegal(program: Program, options: Options | None) -> None:
@@ -134,29 +136,42 @@ def _played(
     skip_periods: bool,
     order: Order | None,
     applied: tuple[Transformation, ...],
+    cores: int,
 ) -> Timeline:
     """The timeline of a program that is in order, played now."""
-    model, plays = _Model.of(program.target, values), []
+    model = _Model.of(program.target, values)
+    plays: list[tuple[State, Compiler, Candidate]] = []
+    skips = skip_periods and order is None
     with charging(values), no_collection():
         known: dict[int, Described] = {}
-        found = candidates(program, model.core, applied)
-        for number, (each, how) in enumerate(found):
-            if number == 1 and len(found) == 3 and not plays[0][1].dealt:
-                continue  # it would be the same once more
-            if id(each) not in known:
-                known[id(each)] = Described(each, model.core, values)
+        same: set[tuple[int, Freedoms]] = set()
+        """What would be played once more where no call was given to another engine."""
+        for each in candidates(program, model.core, applied):
+            made, how = each.program, each.how
+            if (id(made), how) in same:
+                continue
+            if id(made) not in known:
+                known[id(made)] = Described(made, model.core, values)
             state = State(model.clock, model.queues, how.reorders)
-            state.limit = min([best.end for best, _ in plays], default=None)
+            state.limit = min([best.end for best, _, _ in plays], default=None)
             with suppress(TooLateError):
-                skips = skip_periods and order is None
-                plays.append((state, _play(each, known[id(each)], state, how, skips, order)))
-    state, compiler = min(plays, key=lambda pair: pair[0].end)
+                compiler = _play(made, known[id(made)], state, how, skips, order)
+                plays.append((state, compiler, each))
+                if how.balances and not compiler.dealt:
+                    same.add((id(made), replace(how, balances=False)))
+    state, compiler, best = min(plays, key=lambda play: play[0].end)
     peaks = {
         "tflops": model.facts["peak_tflops"],
         "hbm": model.facts["hbm_gbps"],
         "dma": model.facts["dma_engines"] * values["DMA_BANDWIDTH"],
     }
-    return Timeline(compiler.program, mode, state, compiler.sites, values, peaks, applied, program)
+    changes = {each.name for each in best.changes}
+    changes |= {"engine_shares"} if compiler.dealt else set()
+    changes |= {"slot_rotation"} if max(compiler.copies.values(), default=1) > 1 else set()
+    return Timeline(
+        compiler.program, mode, state, compiler.sites, values, peaks, applied, program, changes,
+        cores,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +185,34 @@ class Freedoms:
     rotates: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A program that a toolchain may make, and how it is played."""
+
+    program: Program
+    how: Freedoms = Freedoms()
+    changes: tuple[Transformation, ...] = ()
+    """The transformations that rewrote it."""
+
+
 def candidates(
     program: Program, core: NeuronCore, applied: tuple[Transformation, ...]
-) -> list[tuple[Program, Freedoms]]:
+) -> list[Candidate]:
     """What is played of a program with these transformations; the fastest, the first of several,
     is its timeline. The last one is the program as written.
     """
     if not applied:
-        return [(program, Freedoms())]
+        return [Candidate(program)]
     names = {each.name for each in applied}
     how = Freedoms("scheduling" in names, "engine_shares" in names, "slot_rotation" in names)
-    made = transformed(program, core, applied)
-    undealt = [(made, replace(how, balances=False))] * how.balances
-    return [(made, how), *undealt, (program, Freedoms())]
+    made, changes = rewriting(program, core, applied)
+    found = [Candidate(made, how, changes)]
+    if any(each.if_faster for each in changes):
+        always = [each for each in applied if not each.if_faster]
+        other, fewer = rewriting(program, core, always)
+        found.append(Candidate(other, how, fewer))
+    undealt = [replace(each, how=replace(how, balances=False)) for each in found if how.balances]
+    return [*found, *undealt, Candidate(program)]
 
 
 def _play(

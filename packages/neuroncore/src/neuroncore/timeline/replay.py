@@ -141,7 +141,8 @@ class _Making:
         found: list[Candidate] = []
         with charging(values), no_collection():
             core, clock = NeuronCore(program.target, watchers=()), Clock(facts, values)
-            for each, how in candidates(program, core, self.applied):
+            for made in candidates(program, core, self.applied):
+                each, how = made.program, made.how
                 state = State(clock, int(facts["dma_queues"]), reorders=False)
                 described = Described(each, core, values)
                 compiler = _Recorder(each, described, state, how.balances, not self.applied)

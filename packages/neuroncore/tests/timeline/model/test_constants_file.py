@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from neuroncore.errors import LaunchError
+from neuroncore.errors import AttributeValueError, LaunchError
 from neuroncore.timeline import constants, constants_text, read_constants
 
 
@@ -39,6 +39,15 @@ def test_a_generation_goes_before_all_in_any_order(tmp_path):
         ('{"constants": {"MIN_II": {"trn9": 1}}}', "trn9"),
         ('{"constants": {"MIN_II": {"trn2": 1, "gen3": 2}}}', "MIN_II on trn2 has two values"),
         ('{"constants": {"MIN_II": {"all": 1}, "MIN_II": {"all": 2}}}', "MIN_II has two values"),
+        (
+            '{"constants": {"DMA_DESCRIPTOR_MIN": {"trn2": 1e6}}}',
+            r"DMA_DESCRIPTOR_MIN on trn2 is 1e\+06 ns; the documented values are 7, and 0.233 to",
+        ),
+        (
+            '{"constants": {"MIN_II": {"all": 20}}}',
+            "MIN_II is 20 cycles; the documented values are 64",
+        ),
+        ('{"constants": {"DMA_BANDWIDTH": {"trn2": 5}}}', "values are 17, 23, 33, and 5.67 to 99"),
         ('{"constants": [1]}', "it does not hold constants"),
         ("DMA_START = 3", "it does not hold constants"),
     ],
@@ -55,3 +64,26 @@ def test_a_file_that_contradicts_itself_or_the_model_is_rejected(tmp_path, text,
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(LaunchError, match="No such file"):
         read_constants(tmp_path / "none.json")
+
+
+def test_every_constant_is_plausible_as_it_is_and_a_million_times_is_not():
+    assert not list(constants().implausible())
+    for name, by_target in constants().values.items():
+        for target, value in by_target.items():
+            changed = constants().but(name, target, (value or 1) * 1e6)
+            assert [what.split()[0] for what in changed.implausible()] == [name]
+
+
+def test_values_between_known_ones_are_plausible(tmp_path):
+    (tmp_path / "c.json").write_text(
+        '{"constants": {"WARM_UP": {"trn2": 0}, "DMA_DESCRIPTOR_MIN": {"all": 175}}}'
+    )
+
+    values = read_constants(tmp_path / "c.json").at("trn2")
+
+    assert (values["WARM_UP"], values["DMA_DESCRIPTOR_MIN"]) == (0, 175)
+
+
+def test_implausible_constants_are_not_written():
+    with pytest.raises(AttributeValueError, match="LAUNCH on trn2 is 1e"):
+        constants_text(constants().but("LAUNCH", "trn2", 1e9), "a trn2 of mine")

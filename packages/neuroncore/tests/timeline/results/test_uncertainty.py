@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from neuroncore.timeline import TRANSFORMATIONS, constants, estimate
+from neuroncore.timeline import constants, estimate
 
 from ..kernels import COLUMNS, MATMUL, TILED_COPY, program
 
@@ -16,6 +16,22 @@ u = buffer(float32[128, 4], sbuf)
 memset(dst=t[:, :], value=1.0)
 scalar_tensor_tensor(dst=u[:, :], data=t[:, :], op0=add, operand0=2.0, op1=add, operand1=t[:, :])
 dma_copy(dst=out[0:128, 0:4], src=u[:, :])
+"""
+
+COPY = """
+t = buffer(float32[128, 4], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, 0:4])
+dma_copy(dst=out[0:128, 0:4], src=t[:, :])
+"""
+
+OVERTAKEN = """
+t = buffer(float32[128, 4], sbuf)
+u = buffer(float32[128, 4], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, 0:4])
+tensor_scalar(dst=t[:, :], data=t[:, :], operand0=2.0, op0=multiply)
+memset(dst=u[:, :], value=1.0, engine=vector)
+dma_copy(dst=out[0:128, 0:4], src=t[:, :])
+dma_copy(dst=out[0:128, 4:8], src=u[:, :])
 """
 
 
@@ -98,8 +114,28 @@ def test_the_report_begins_with_time_bottleneck_domain_and_toolchain():
     assert "with the launch (80 %: " in time
     assert bottleneck.startswith("bottleneck: ")
     assert domain.startswith("domain: measured; most uncertain: ")
-    names = [n for n, t in TRANSFORMATIONS.items() if t.applies("explicit")]
-    assert toolchain == f"assumed of the toolchain: {', '.join(names)}"
+    assert toolchain == "assumed of the toolchain: slot_rotation"
+
+
+def test_the_report_names_the_transformations_that_changed_the_kernel():
+    found = [estimate(program(text)) for text in (COPY, TILED_COPY, OVERTAKEN)]
+
+    names = [[each.name for each in timeline.changes] for timeline in found]
+    assert names == [[], ["slot_rotation"], ["scheduling"]]
+    assert all(len(timeline.assumed) > 3 for timeline in found)
+    shown = [str(timeline).split("\n")[3].partition(": ")[2] for timeline in found]
+    assert shown == ["nothing is moved", "slot_rotation", "scheduling"]
+
+
+def test_several_cores_were_never_measured():
+    alone, both = (estimate(program(COPY), cores=cores).uncertainty for cores in (1, 2))
+
+    assert list(alone.domain) == ["measured"]
+    assert both.domain == {"extrapolated": ["dma_copy (HBM shared by 2 cores)"]}
+    assert both.high_ns / both.low_ns > alone.high_ns / alone.low_ns
+    assert "domain: extrapolated: dma_copy (HBM shared by 2 cores); most" in str(
+        estimate(program(COPY), cores=2)
+    )
 
 
 def test_the_critical_path_is_searched_once(monkeypatch):

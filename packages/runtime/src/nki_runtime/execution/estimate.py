@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from types import NoneType
 from typing import Any
@@ -26,7 +27,6 @@ from neuroncore.program import Call, CoreRecorder, Loop, Program, Recorder, Stat
 from neuroncore.spec import as_dtype
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import Constants, Timeline, reject_illegal
-from neuroncore.timeline import constants as published
 from neuroncore.timeline import estimate as play
 from nki_runtime.execution.arrays import Conversion
 from nki_runtime.execution.simulate import language_of
@@ -68,11 +68,13 @@ def estimate(
     """
     with no_collection():
         cores = getattr(kernel, "lnc", None) or 1
+        played = partial(
+            play, mode=mode, verified=True, without=without, constants=constants, cores=cores
+        )
         found = []
         for program, options in _recorded(kernel, arrays_or_specs, target, kwargs, cores):
             reject_illegal(program, options)
-            values = (constants or published()).shared_by(cores, program.target)
-            found.append(play(program, mode=mode, verified=True, without=without, constants=values))
+            found.append(played(program))
         return max(found, key=lambda timeline: timeline.total_ns)
 
 

@@ -13,7 +13,7 @@ from neuroncore.machine.observe import Watcher
 from neuroncore.memory import Storage
 from neuroncore.options import Options
 from neuroncore.program import CoreRecorder, Program, Recorder
-from neuroncore.timeline import Constants, Timeline, constants, estimate, reject_illegal
+from neuroncore.timeline import Constants, Timeline, estimate, reject_illegal
 
 MOST_BARS = 500_000
 """Micro-ops of a kernel up to which every one is played; beyond, carried periods are marked."""
@@ -103,7 +103,8 @@ class LaunchRecorder(Watcher):
         """The timelines of the programs, equal ones played once; a kernel without is left out."""
         found: list[Timeline] = []
         for program in self.legal():
-            known = next((t for t in found if t.source == program), None)
+            cores = self.cores.get(id(program), 1)
+            known = next((t for t in found if t.cores == cores and t.source == program), None)
             try:
                 played = known or self.estimated(program)
             except KernelError as reason:
@@ -115,8 +116,9 @@ class LaunchRecorder(Watcher):
     def estimated(self, program: Program) -> Timeline:
         """The timeline of a core, with every micro-op where they are not too many."""
         cores = self.cores.get(id(program), 1)
-        values = (self.constants or constants()).shared_by(cores, program.target)
-        played = partial(estimate, program, mode=self.mode, constants=values, verified=True)
+        played = partial(
+            estimate, program, mode=self.mode, constants=self.constants, cores=cores, verified=True
+        )
         short = played()
         if not short.repeats or short.num_ops > MOST_BARS:
             return short

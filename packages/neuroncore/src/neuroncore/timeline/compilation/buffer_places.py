@@ -18,7 +18,7 @@ from neuroncore.program import (
     walk,
     whole,
 )
-from neuroncore.timeline.compilation.loop_transformations import written
+from neuroncore.timeline.compilation.rewriting import written
 
 
 @dataclass(frozen=True, slots=True)

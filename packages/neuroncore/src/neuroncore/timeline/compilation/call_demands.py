@@ -20,6 +20,7 @@ from neuroncore.program import Buffer, Call, Loop, Program, Statement
 from neuroncore.program.ir.binding import machine_call, specs_of
 from neuroncore.program.ir.effects import BoundEffect, bound_effects
 from neuroncore.program.ir.traversal import accesses
+from neuroncore.timeline.compilation.engine_choice import is_float32_between
 from neuroncore.timeline.model.clock import Clock
 from neuroncore.timeline.model.lanes import LANE
 from neuroncore.timeline.resources.ports import ports_of
@@ -79,7 +80,7 @@ class Demand:
 def _is_an_activation(made: MachineCall) -> bool:
     """Whether ScalarE computes it as activation(scale * x + bias), on every generation."""
     if made.record.name == "tensor_copy":
-        return True
+        return is_float32_between(made.tiles["dst"].dtype, made.tiles["src"].dtype)
     if made.record.name != "tensor_scalar":
         return False
     names = [op.name for op in (made.op0, made.op1) if op is not None]

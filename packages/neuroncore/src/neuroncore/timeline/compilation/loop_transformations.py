@@ -1,14 +1,10 @@
-"""Transformations of loops: invariant calls leave them, small elementwise ones become wide calls.
+"""Loop-invariant code motion, and the expansion of the buffers of loops.
 
-Both expand buffers: [P, F] of a loop becomes [P, n, F]; what iteration i accessed is at place i.
-
-Loop-invariant code motion: a call in inner loops whose operands do not depend on the loop around
-them moves with these inner loops, where memory has room for its expanded buffer. Loads cross
-outermost loops alone: published byte counters show no other moved (g0, k2 and n_matmul against
-n_matmul_add_rmsnorm and n_rmsnorm_matmul in benchmarks/model).
-
-Vectorization: an instruction that touches k elements per partition in each of n iterations of an
-innermost loop touches n x k of them once.
+A call in inner loops whose operands do not depend on the loop around them moves with these inner
+loops, where memory has room for its expanded buffer: [P, F] of a loop becomes [P, n, F]; what
+iteration i accessed is at place i. Loads cross outermost loops alone: published byte counters show
+no other moved (g0, k2 and n_matmul against n_matmul_add_rmsnorm and n_rmsnorm_matmul in
+benchmarks/model).
 """
 
 from __future__ import annotations
@@ -32,14 +28,9 @@ from neuroncore.program import (
     accesses,
     calls,
     map_accesses,
-    peaks,
     walk,
 )
-
-WIDEST = 512
-"""Elements per partition of the widest instruction that is made."""
-
-ELEMENTWISE = frozenset({"tensor_tensor", "tensor_copy", "tensor_reduce"})
+from neuroncore.timeline.compilation.rewriting import Legality, Room, read, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +83,6 @@ def counts_from_zero(loop: Loop) -> bool:
     return loop.start == 0 and loop.step == 1 and loop.trips > 0
 
 
-def written(call: Call) -> list[str]:
-    """The buffers of its outputs."""
-    return [call.accesses[n].buffer for n in call.record.outputs if n in call.accesses]
-
-
 MOST_STATEMENTS = 2000
 """Programs of more statements are left as they are: their loops were unrolled."""
 
@@ -106,10 +92,12 @@ def hoisted(program: Program, core: NeuronCore) -> Program:
     statements = list(walk(program.body))
     if len(statements) > MOST_STATEMENTS:
         return program
-    taken = peaks(program, core.target)[MemorySpace.sbuf].held
-    room = core.free_bytes_of(MemorySpace.sbuf) - taken
-    motion = _Motion(room)
-    return replace(program, body=tuple(motion.body(program.body, outermost=True)))
+    for is_careful in (False, True):
+        motion = _Motion(Room(program, core), Legality(program), is_careful)
+        made = replace(program, body=tuple(motion.body(program.body, outermost=True)))
+        if Room(program, core).contains(made):
+            return made
+    return program
 
 
 @dataclass(slots=True)
@@ -123,8 +111,10 @@ class _Found:
 
 @dataclass(slots=True)
 class _Motion:
-    room: int
-    """Bytes of a partition that nothing takes yet."""
+    room: Room
+    legality: Legality
+    is_careful: bool
+    """Whether a buffer that lives longer counts as one more."""
     moved: set[str] = field(default_factory=set)
     """Buffers that grew: what reads them stays (m1 and m2 are slower than if it left too)."""
 
@@ -144,7 +134,7 @@ class _Motion:
         if loop.trips < 2:
             return None
         writes = Counter(name for call in calls(loop.body) for name in written(call))
-        for found in _candidates(loop, (), {}):
+        for found in _candidates(loop, ()):
             if self._may_leave(found, loop, writes, outermost):
                 return found
         return None
@@ -156,23 +146,27 @@ class _Motion:
         places = expansion.places
         if places == 1:
             used = {name for a in accesses(call) for name, _ in a.offset.terms}
-            return used.isdisjoint(inner.variable for inner in found.loops)
-        grows = expansion.buffer.free_bytes * (places - 1)
-        return (outermost or not call.is_dma) and self._can_grow(loop, expansion, grows)
+            is_alone = used.isdisjoint(inner.variable for inner in found.loops)
+            return is_alone and self.room.take(expansion.buffer, int(self.is_careful))
+        if not outermost and call.is_dma:
+            return False
+        more = places if self.is_careful else places - 1
+        return self._can_grow(loop, expansion) and self.room.take(expansion.buffer, more)
 
     def _is_fixed(self, call: Call, loop: Loop, writes: Counter[str]) -> bool:
         """Whether every iteration of the loop does the same with the same."""
-        reads = [a.buffer for n, a in call.accesses.items() if n not in call.record.outputs]
-        if any(writes[name] for name in reads) or self.moved.intersection(reads):
+        needed = read(call)
+        if any(writes[name] for name in needed) or self.moved.intersection(needed):
             return False
-        return not any(loop.variable in dict(a.offset.terms) for a in accesses(call))
+        moves = any(loop.variable in dict(a.offset.terms) for a in accesses(call))
+        return not moves and self.legality.overwrites(call)
 
-    def _can_grow(self, loop: Loop, expansion: Expansion, grows: int) -> bool:
+    def _can_grow(self, loop: Loop, expansion: Expansion) -> bool:
         name = expansion.buffer.name
         uses = [a for a in accesses(loop) if a.buffer == name]
         is_regular = all(counts_from_zero(each) for each in expansion.loops)
         is_regular &= expansion.buffer.space is MemorySpace.sbuf
-        return is_regular and grows <= self.room and all(expansion.access(a) for a in uses)
+        return is_regular and all(expansion.access(a) for a in uses)
 
     def _before(self, found: _Found) -> Iterator[Statement]:
         """Statements that move to the front of the loop."""
@@ -181,7 +175,6 @@ class _Motion:
             yield Allocate(expansion.buffer)
             yield found.call
             return
-        self.room -= expansion.buffer.free_bytes * (expansion.places - 1)
         self.moved.add(expansion.buffer.name)
         yield Allocate(expansion.expanded())
         statement: Statement = _expanded(found.call, expansion)
@@ -190,26 +183,20 @@ class _Motion:
         yield statement
 
 
-def _candidates(loop: Loop, loops: tuple[Loop, ...], visible: dict[str, int]) -> Iterator[_Found]:
-    """Calls that fill a buffer which is allocated in the loop, with the loops inside around them.
-
-    `visible`: buffer → how many of the loops are around its allocation.
-    """
+def _candidates(loop: Loop, loops: tuple[Loop, ...]) -> Iterator[_Found]:
+    """Calls that fill a buffer which is allocated in the loop, with the loops between."""
     own = {s.buffer.name: s.buffer for s in loop.body if isinstance(s, Allocate)}
-    at = {**visible, **dict.fromkeys(own, len(loops))}
     for statement in loop.body:
         if isinstance(statement, Loop):
-            yield from _candidates(statement, (*loops, statement), at)
+            yield from _candidates(statement, (*loops, statement))
         elif isinstance(statement, Call) and (name := _filled(statement, own.keys())) is not None:
             yield _Found(statement, loops, Expansion(own[name], loops))
 
 
 def _filled(call: Call, own: Set[str]) -> str | None:
-    """The only buffer that the call writes, if it is one of `own` and does not add to it."""
+    """The only buffer that the call writes, if it is one of `own`."""
     (name, *others) = {*written(call)} or {None}
-    if name is None or others or name not in own:
-        return None
-    return None if call.attrs.get("accumulate", False) is not False else name
+    return None if name is None or others or name not in own else name
 
 
 def _expanded(statement: Statement, expansion: Expansion) -> Statement:
@@ -246,80 +233,3 @@ def _without(loop: Loop, found: _Found) -> Loop:
 def allocates(statement: Statement, name: str) -> bool:
     """Whether it is where the buffer is made."""
     return isinstance(statement, Allocate) and statement.buffer.name == name
-
-
-# -- vectorization ---------------------------------------------------------------------------------
-
-
-def vectorized(program: Program, core: NeuronCore) -> Program:
-    """The program with its small elementwise loops as wide instructions."""
-    buffers = program.buffers()
-    return replace(program, body=tuple(_wide_body(program.body, buffers, inside=False)))
-
-
-def _wide_body(
-    body: tuple[Statement, ...], buffers: dict[str, Buffer], inside: bool
-) -> Iterator[Statement]:
-    for statement in body:
-        if not isinstance(statement, Loop):
-            yield statement
-        elif inside and (wide := _wide(statement, buffers)):
-            yield from wide
-        else:
-            inner = tuple(_wide_body(statement.body, buffers, inside=True))
-            yield replace(statement, body=inner)
-
-
-def _wide(loop: Loop, buffers: dict[str, Buffer]) -> list[Statement]:
-    """Calls that do the work of all iterations; empty where some cannot be one instruction."""
-    own = {s.buffer.name: s.buffer for s in loop.body if isinstance(s, Allocate)}
-    made = [s for s in loop.body if isinstance(s, Call)]
-    if not counts_from_zero(loop) or _is_carried(made, own):
-        return []
-    expansions = {name: Expansion(buffer, (loop,)) for name, buffer in own.items()}
-    wide = [_wide_call(call, loop, expansions) for call in made]
-    found: list[Statement] = [Allocate(e.expanded()) for e in expansions.values()]
-    found += filter(None, wide)
-    return found if len(found) == len(loop.body) and loop.trips > 1 else []
-
-
-def _is_carried(made: list[Call], own: dict[str, Buffer]) -> bool:
-    """Whether an iteration may read what another one wrote."""
-    changed = {name for call in made for name in written(call)} - own.keys()
-    read = {a.buffer for c in made for n, a in c.accesses.items() if n not in c.record.outputs}
-    return bool(changed & read)
-
-
-def _wide_call(call: Call, loop: Loop, expansions: dict[str, Expansion]) -> Call | None:
-    if call.instruction not in ELEMENTWISE:
-        return None
-    operands = dict(call.operands)
-    for name, access in call.accesses.items():
-        expansion = expansions.get(access.buffer)
-        placed = access if expansion is None else expansion.access(access)
-        wide = None if placed is None else _all_iterations(placed, loop)
-        if wide is None:
-            return None
-        operands[name] = wide
-    axis = call.attrs.get("axis")
-    attrs = call.attrs if axis is None else {**call.attrs, "axis": _inner_axis(axis)}
-    return replace(call, operands=operands, attrs=attrs)
-
-
-def _inner_axis(axis: object) -> object:
-    """The axis behind that of the iterations."""
-    return tuple(a + 1 for a in axis) if isinstance(axis, tuple) else axis
-
-
-def _all_iterations(access: Access, loop: Loop) -> Access | None:
-    """The access of all iterations, their number its second dimension; None where too wide."""
-    terms = dict(access.offset.terms)
-    step = terms.pop(loop.variable, 0)
-    first, *free = access.shape
-    wide = replace(
-        access,
-        shape=(first, loop.trips, *free),
-        strides=(access.strides[0], step, *access.strides[1:]),
-        offset=replace(access.offset, terms=tuple(sorted(terms.items()))),
-    )
-    return wide if wide.size <= first * WIDEST and access.indirect is None else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Real
@@ -58,6 +58,21 @@ class Constants:
         changed = {**self.values[name], resolve_target(target).name: value}
         return replace(self, values={**self.values, name: changed})
 
+    def implausible(self) -> Iterator[str]:
+        """What is wrong with each value that is far from all that is known of its constant."""
+        rows = costs()["constants"]
+        for name, by_target in self.values.items():
+            known, factor = _known(rows[name]), costs()["plausible"][rows[name]["confidence"]]
+            low, high = min(known) / factor, max(known) * factor
+            for target, value in by_target.items():
+                if not low <= value <= high:
+                    where = "" if target == ALL else f" on {target}"
+                    shown = ", ".join(f"{each:g}" for each in sorted(set(known)))
+                    yield (
+                        f"{name}{where} is {value:g} {rows[name]['unit']}; the documented values "
+                        f"are {shown}, and {low:.3g} to {high:.3g} is plausible"
+                    )
+
     def shared_by(self, cores: int, target: str) -> Constants:
         """The same constants for one of several cores that use HBM at once."""
         if cores == 1:
@@ -83,6 +98,12 @@ def machine(target: str) -> dict[str, Any]:
 def _shown(value: Any) -> str:
     is_long = isinstance(value, int) and abs(value) > LARGEST
     return f"a number of {value.bit_length()} bits" if is_long else repr(value)
+
+
+def _known(row: Mapping[str, Any]) -> list[float]:
+    """All values of a constant, of every source and generation."""
+    found = [row[kind] for kind in ("value", "published", "otherwise") if kind in row]
+    return [value for each in found for value in _by_target(each).values()]
 
 
 def _by_target(value: Any) -> Mapping[str, float]:

@@ -19,7 +19,8 @@ _EXPECTED = '{"constants": {"DMA_START": {"trn2": 800}}}'
 def read_constants(file: str | Path) -> Constants:
     """The constants of costs.json, replaced by the ones that a file has.
 
-    Raises OptionError for a file that is not one, with what is wrong with it.
+    Raises OptionError for a file that is not one, with what is wrong with it, and for a value that
+    is far from all that is known of its constant.
     """
     try:
         text = Path(file).read_text(encoding="utf-8")
@@ -34,6 +35,11 @@ def read_constants(file: str | Path) -> Constants:
         raise _error(file, wrong.what) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise _error(file, "it does not hold constants") from None
+    for what in changed.implausible():
+        raise OptionError(
+            f"{file}: {what}",
+            hint=f"Constants.but tries any value of {what.split()[0]} in a program",
+        )
     return changed
 
 
@@ -44,7 +50,12 @@ def _by_target(name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def constants_text(changed: Constants, about: str) -> str:
-    """A file that `read_constants` reads: what differs from costs.json."""
+    """A file that `read_constants` reads: what differs from costs.json.
+
+    Raises AttributeValueError for a value that is far from all that is known of its constant.
+    """
+    for what in changed.implausible():
+        raise AttributeValueError(what, hint="what it was fitted to is of something else")
     first = constants().values
     by_name = {
         name: {target: value for target, value in by.items() if first[name].get(target) != value}

@@ -93,3 +93,14 @@ def _last(state: State) -> tuple[int, int]:
     ]
     end, number = max(ends)
     return -number, end
+
+
+def is_out_of_order(state: State) -> bool:
+    """Whether an engine or a queue started something before what comes earlier in the program."""
+    last: dict[int, int] = {}
+    for bar in state.bars:
+        lane, start = bar[1], bar[3]
+        if start < last.get(lane, start):
+            return True
+        last[lane] = start
+    return False

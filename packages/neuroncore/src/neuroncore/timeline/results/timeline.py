@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,12 @@ from neuroncore.timeline.model.bars import CAUSES, KINDS, MULTIPLY, NO_BAR
 from neuroncore.timeline.model.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
 from neuroncore.timeline.playing.sites import Site
 from neuroncore.timeline.playing.state import State
-from neuroncore.timeline.results.critical_path import Stretch, critical_path, stays
+from neuroncore.timeline.results.critical_path import (
+    Stretch,
+    critical_path,
+    is_out_of_order,
+    stays,
+)
 from neuroncore.timeline.results.occupancy import Life, lives, occupancy
 from neuroncore.timeline.results.uncertainty import MEASURED, Uncertainty, uncertainty
 from neuroncore.work import MultiplyMoving
@@ -84,6 +89,7 @@ class Timeline(ShownAsHtml):
         self, program: Program, mode: str, state: State, sites: list[Site],
         values: dict[str, float], peaks: dict[str, float],
         assumed: tuple[Transformation, ...] = (), source: Program | None = None,
+        changes: Collection[str] = (), cores: int = 1,
     ) -> None:  # fmt: skip
         self.program, self.mode = program, mode
         self.core: int | None = None
@@ -93,6 +99,7 @@ class Timeline(ShownAsHtml):
         self._state, self._sites, self._clock = state, sites, state.clock
         self.values, self._peaks = values, peaks
         self.target, self.assumed = program.target, assumed
+        self._changes, self.cores = changes, cores
         self.total_ns = self._ns(state.end)
         """From the first instruction to the last completion."""
         self.launch_ns = self.total_ns + values["LAUNCH"]
@@ -109,6 +116,14 @@ class Timeline(ShownAsHtml):
         other = copy(self)
         other.core = core
         return other
+
+    @cached_property
+    def changes(self) -> tuple[Transformation, ...]:
+        """Of the transformations that are assumed, those that changed this kernel."""
+        state, names = self._state, set(self._changes)
+        if state.reorders and is_out_of_order(state):
+            names.add("scheduling")
+        return tuple(each for each in self.assumed if each.name in names)
 
     @property
     def num_bars(self) -> int:
@@ -228,7 +243,7 @@ class Timeline(ShownAsHtml):
     def uncertainty(self) -> Uncertainty:
         """The 80 % interval of `launch_ns`, what was measured, the constants that matter."""
         path = stays(self._state, self._path)
-        return uncertainty(path, self._sites, self._clock, self.launch_ns, self.program)
+        return uncertainty(path, self._sites, self._clock, self.launch_ns, self.program, self.cores)
 
     def by_line(self) -> dict[str, float]:
         """Source line → share of the critical path, the largest first."""
@@ -309,7 +324,7 @@ def _head(timeline: Timeline) -> Iterator[str]:
     )
     outside = [f"{v}: {', '.join(names)}" for v, names in found.domain.items() if v != MEASURED]
     yield f"domain: {'; '.join(outside) or MEASURED}; most uncertain: {', '.join(found.dominant)}"
-    does = ", ".join(each.name for each in timeline.assumed) or "nothing is moved"
+    does = ", ".join(each.name for each in timeline.changes) or "nothing is moved"
     yield f"assumed of the toolchain: {does}"
 
 

@@ -73,10 +73,11 @@ def uncertainty(
     clock: Clock,
     launch_ns: float,
     program: Program,
+    cores: int = 1,
 ) -> Uncertainty:
     """Of an estimate with this critical path: what it stays with, and how often."""
     parts: dict[str, float] = {"LAUNCH": clock.values["LAUNCH"]}
-    verdicts = {site.number: verdict(site, program.target) for site in sites}
+    verdicts = {site.number: verdict(site, program.target, cores) for site in sites}
     outside = dict.fromkeys(WIDER, 0.0)
     for (number, kind, ticks), times in path.items():
         path_ns = clock.ns(ticks)
@@ -93,16 +94,24 @@ def uncertainty(
     factor = exp(EIGHTY * hypot(known, *errors))
     ordered = sorted(parts, key=lambda name: -effects[name])
     return Uncertainty(
-        launch_ns / factor, launch_ns * factor, _domain(sites, verdicts),
+        launch_ns / factor, launch_ns * factor, _domain(sites, verdicts, cores),
         {name: parts[name] / total for name in ordered}, known, shares,
     )  # fmt: skip
 
 
-def _domain(sites: Sequence[Site], verdicts: Mapping[int, str]) -> dict[str, list[str]]:
+def _domain(sites: Sequence[Site], verdicts: Mapping[int, str], cores: int) -> dict[str, list[str]]:
     found: dict[str, dict[str, None]] = {}
     for site in sites:
-        found.setdefault(verdicts[site.number], {})[site.call.instruction] = None
+        name = site.call.instruction
+        if _is_shared(site, cores):
+            name += f" (HBM shared by {cores} cores)"
+        found.setdefault(verdicts[site.number], {})[name] = None
     return {verdict: list(names) for verdict, names in found.items()}
+
+
+def _is_shared(site: Site, cores: int) -> bool:
+    """Whether other cores take a part of its bandwidth, which no publication shows."""
+    return cores > 1 and bool(site.hbm_bytes)
 
 
 def _model_shares(toolchain: str, parts: Mapping[str, float], total: float) -> dict[str, float]:
@@ -113,14 +122,17 @@ def _model_shares(toolchain: str, parts: Mapping[str, float], total: float) -> d
     return {toolchain: 1.0, INSTRUCTION_COUNT: fixed / total}
 
 
-def verdict(site: Site, target: str) -> str:
-    """Whether publications show the instruction at about this size, on this generation."""
+def verdict(site: Site, target: str, cores: int = 1) -> str:
+    """Whether publications show the instruction at about this size, on this generation and on so
+    many cores at once.
+    """
     table = costs()
     if has_guessed_cost(site.call.record):
         return UNKNOWN
     found = table["measured"].get(site.call.instruction)
     is_local = site.lane >= FIRST_QUEUE and not site.hbm_bytes  # no copy within SBUF was measured
-    if found is None or target not in table["measured_on"] or is_local:
+    is_seen = target in table["measured_on"] and not is_local and not _is_shared(site, cores)
+    if found is None or not is_seen:
         return EXTRAPOLATED
     least, most = found
     return MEASURED if least / FAR <= site.elements <= most * FAR else EXTRAPOLATED

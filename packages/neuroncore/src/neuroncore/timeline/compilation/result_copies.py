@@ -1,0 +1,177 @@
+"""A result that is copied next is written to where the copy goes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+
+from neuroncore.enums import Engine, MemorySpace
+from neuroncore.machine.core import NeuronCore
+from neuroncore.program import (
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    accesses,
+    calls,
+    whole,
+)
+from neuroncore.program.ir.traversal import Ranges
+from neuroncore.timeline.compilation.rewriting import Legality, Room, written
+from nki_dtypes import DType, float32
+
+ELEMENT_BY_ELEMENT = frozenset({"tensor_tensor", "tensor_scalar", "tensor_copy", "activation"})
+"""Instructions whose output may be an operand."""
+CONVERTING = ELEMENT_BY_ELEMENT | {
+    "activation_reduce", "reciprocal", "scalar_tensor_tensor", "tensor_reduce",
+    "tensor_tensor_scan",
+}  # fmt: skip
+"""Instructions that compute in float32 and convert to the dtype of their output."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A call with a result, and the copy of it."""
+
+    result: Call
+    copy: Call
+    place: Allocate | None = None
+    """Where the copy's destination is allocated, if that is between the two."""
+
+    @property
+    def output(self) -> str:
+        """The operand that is the result."""
+        return self.result.record.outputs[0]
+
+    @property
+    def tile(self) -> str:
+        return self.result.accesses[self.output].buffer
+
+    def direct(self) -> Call:
+        """The call with its result where the copy goes."""
+        operands = {**self.result.operands, self.output: self.copy.accesses["dst"]}
+        return replace(self.result, operands=operands)
+
+
+def written_directly(program: Program, core: NeuronCore) -> Program:
+    """The program without the copies of tiles that nothing else reads."""
+    uses = Counter(a.buffer for call in calls(program.body) for a in accesses(call))
+    merging = _Merging(Legality(program), Room(program, core), uses)
+    return replace(program, body=tuple(merging.body(program.body, {})))
+
+
+@dataclass(slots=True)
+class _Merging:
+    legality: Legality
+    room: Room
+    uses: Mapping[str, int]
+
+    def body(self, body: tuple[Statement, ...], ranges: Ranges) -> Iterator[Statement]:
+        """The statements of a block, results where their copies go, places allocated before."""
+        found = list(_Block(body, self.uses).pairs(self._is_legal(ranges)))
+        direct = {id(pair.result): pair for pair in found}
+        gone = {id(pair.copy) for pair in found} | {id(p.place) for p in found if p.place}
+        tiles = {pair.tile for pair in found}
+        for statement in body:
+            pair = direct.get(id(statement))
+            if pair is not None:
+                yield from (s for s in (pair.place, pair.direct()) if s is not None)
+            elif isinstance(statement, Loop):
+                inside = {**ranges, statement.variable: statement.values}
+                yield replace(statement, body=tuple(self.body(statement.body, inside)))
+            elif id(statement) not in gone and not _allocates(statement, tiles):
+                yield statement
+
+    def _is_legal(self, ranges: Ranges) -> Callable[[_Pair], bool]:
+        def is_legal(pair: _Pair) -> bool:
+            buffers, result, copy = self.legality.buffers, pair.result, pair.copy
+            if not (_is_copy(result, copy, buffers) and _may_be_place(result, copy)):
+                return False
+            tile, place = buffers[pair.tile], buffers[copy.accesses["dst"].buffer]
+            return (
+                self.legality.overwrites(result)
+                and self.legality.takes(pair.direct(), ranges)
+                and (place.free_bytes <= tile.free_bytes or self.room.take(place))
+            )
+
+        return is_legal
+
+
+class _Block:
+    """The statements of one block, and which buffers each of them accesses."""
+
+    def __init__(self, body: tuple[Statement, ...], uses: Mapping[str, int]) -> None:
+        self.body = body
+        self.users: dict[str, list[int]] = {}
+        """Buffer → the numbers of the statements that access it."""
+        self.made: dict[str, int] = {}
+        """Buffer that is accessed twice in all → the number of the call that is its first."""
+        self.allocated: dict[str, int] = {}
+        for number, statement in enumerate(body):
+            if isinstance(statement, Allocate):
+                self.allocated[statement.buffer.name] = number
+            for name in {access.buffer for access in accesses(statement)}:
+                self.users.setdefault(name, []).append(number)
+        for name, numbers in self.users.items():
+            if uses[name] == len(numbers) == 2:
+                self.made[name] = numbers[0]
+
+    def pairs(self, is_legal: Callable[[_Pair], bool]) -> Iterator[_Pair]:
+        """Results whose copies have nothing between them that accesses where the copy goes."""
+        taken: set[int] = set()
+        for number, copy in enumerate(self.body):
+            if not isinstance(copy, Call) or copy.instruction != "tensor_copy":
+                continue
+            at = self.made.get(copy.accesses["src"].buffer, number)
+            result = self.body[at]
+            if at == number or at in taken or not isinstance(result, Call):
+                continue
+            name = copy.accesses["dst"].buffer
+            users, made = self.users[name], self.allocated.get(name, -1)
+            place = self.body[made] if made > at else None
+            assert place is None or isinstance(place, Allocate)
+            pair = _Pair(result, copy, place)
+            if bisect_right(users, at) == bisect_left(users, number) and is_legal(pair):
+                taken.add(number)
+                yield pair
+
+
+def _allocates(statement: Statement, names: Set[str]) -> bool:
+    return isinstance(statement, Allocate) and statement.buffer.name in names
+
+
+def _is_copy(result: Call, copy: Call, buffers: Mapping[str, Buffer]) -> bool:
+    """Whether the second copies a tile of SBUF that the first fills, within SBUF."""
+    if result.is_dma or len(written(result)) != 1:
+        return False
+    src, dst = copy.accesses["src"], copy.accesses["dst"]
+    tile, place = buffers[src.buffer], buffers[dst.buffer]
+    if dst.indirect is not None or not tile.address is place.address is None:
+        return False
+    is_filled = result.accesses.get(result.record.outputs[0]) == src == whole(tile)
+    in_sbuf = tile.space is place.space is MemorySpace.sbuf and dst.shape == src.shape
+    is_open = copy.attrs["engine"] is Engine.unknown
+    return (
+        is_filled
+        and in_sbuf
+        and is_open
+        and _rounds_once(result, tile.dtype, dst.dtype or place.dtype)
+    )
+
+
+def _rounds_once(result: Call, tile: DType, place: DType) -> bool:
+    """Whether a call that writes to the place gives what its float32 tile converted gives."""
+    is_narrower = tile is float32 and place.is_float
+    return tile is place or (is_narrower and result.instruction in CONVERTING)
+
+
+def _may_be_place(result: Call, copy: Call) -> bool:
+    """Whether the first reads nothing of where the copy goes, but element by element."""
+    dst = copy.accesses["dst"]
+    read = [access for access in accesses(result) if access.buffer == dst.buffer]
+    is_same = all(access == dst for access in read)
+    return not read or (is_same and result.instruction in ELEMENT_BY_ELEMENT)

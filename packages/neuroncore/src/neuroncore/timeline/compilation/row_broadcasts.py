@@ -1,0 +1,167 @@
+"""Broadcasts of a row to all partitions go through TensorE.
+
+Ones times the row is the row in all partitions of PSUM. It stays there where nothing but VectorE
+and ScalarE needs it, and is copied to SBUF otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+
+from neuroncore.enums import Engine, MemorySpace
+from neuroncore.machine.core import NeuronCore
+from neuroncore.program import (
+    Access,
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    accesses,
+    make_call,
+    whole,
+)
+from neuroncore.program.ir.traversal import Ranges, visit
+from neuroncore.timeline.compilation.rewriting import (
+    Legality,
+    Room,
+    fields,
+    part,
+    rewritten,
+    written,
+)
+from nki_dtypes import float32
+
+PARTITIONS = 128
+WIDEST = 512
+"""Columns of one product in PSUM."""
+
+Used = tuple[Call, Ranges]
+"""A call and the values of the loop variables around it."""
+
+ONES = Buffer("ones@broadcast", (1, PARTITIONS), float32, MemorySpace.sbuf)
+
+
+def broadcast_by_tensor(program: Program, core: NeuronCore) -> Program:
+    """Copies of a row in SBUF to all partitions, as products of ones and the row in PSUM."""
+    making = _Broadcasts(program, core)
+    placed = replace(program, body=tuple(_placed(program.body, making.places)))
+    made = rewritten(placed, making.change)
+    if made == program:
+        return program
+    fill = make_call("memset", dst=whole(ONES), value=1.0)
+    return replace(made, body=(Allocate(ONES), fill, *made.body))
+
+
+def _placed(body: tuple[Statement, ...], places: dict[str, Buffer]) -> Iterator[Statement]:
+    for statement in body:
+        match statement:
+            case Allocate(buffer) if buffer.name in places:
+                yield replace(statement, buffer=places[buffer.name])
+            case Loop():
+                yield replace(statement, body=tuple(_placed(statement.body, places)))
+            case _:
+                yield statement
+
+
+class _Broadcasts:
+    """The broadcasts of a program that go through TensorE, and the buffers in PSUM for them."""
+
+    def __init__(self, program: Program, core: NeuronCore) -> None:
+        self.legality, self.room = Legality(program), Room(program, core)
+        self.numbers = count(1)
+        every = [(s, ranges) for s, ranges in visit(program.body) if isinstance(s, Call)]
+        found = [(call, ranges) for call, ranges in every if self._is_broadcast(call)]
+        if not found or not self.room.take(ONES):
+            found = []
+        self.calls = {id(call) for call, _ in found}
+        self.places = dict[str, Buffer]()
+        """The buffers that contain a broadcast row alone, and can contain it in PSUM."""
+        self._place(found, every)
+
+    def change(self, call: Call, ranges: Ranges) -> tuple[Statement, ...]:
+        """The products that a broadcast is."""
+        if id(call) not in self.calls:
+            return (call,)
+        dst = call.accesses["dst"]
+        place = self.places.get(dst.buffer)
+        if place is not None:
+            return tuple(_products(call, dst))
+        made = tuple(self._copied(call))
+        stages = [s.buffer for s in made if isinstance(s, Allocate)]
+        is_legal = self.room.has_for(stages[0]) and all(
+            self.legality.takes(s, ranges, [ONES, *stages]) for s in made if isinstance(s, Call)
+        )
+        return made if is_legal else (call,)
+
+    def _copied(self, call: Call) -> Iterator[Statement]:
+        """Products in PSUM that are copied to where the broadcast goes, in pieces."""
+        dst = call.accesses["dst"]
+        for first in range(0, dst.shape[1], WIDEST):
+            piece = part(dst, 1, first, WIDEST)
+            stage = Buffer(
+                f"broadcast@{next(self.numbers)}", piece.shape, float32, MemorySpace.psum
+            )
+            yield Allocate(stage)
+            yield from _products(call, whole(stage), first)
+            yield make_call("tensor_copy", dst=piece, src=whole(stage), **fields(call))
+
+    def _is_broadcast(self, call: Call) -> bool:
+        """Whether a call copies a row of SBUF to several partitions of it, in float32."""
+        if call.instruction != "dma_copy" or not self.legality.overwrites(call):
+            return False
+        src, dst = call.accesses["src"], call.accesses["dst"]
+        buffers = [self.legality.buffers[access.buffer] for access in (src, dst)]
+        are_alike = all(b.space is MemorySpace.sbuf and b.dtype is float32 for b in buffers)
+        is_plain = src.indirect is src.dtype is dst.dtype is None and len(src.shape) == 2
+        return are_alike and is_plain and src.strides[0] == 0 and src.shape == dst.shape
+
+    def _place(self, found: Sequence[Used], every: Sequence[Used]) -> None:
+        users = dict[str, list[Used]]()
+        for call, ranges in every:
+            for name in {access.buffer for access in accesses(call)}:
+                users.setdefault(name, []).append((call, ranges))
+        for call, ranges in found:
+            dst = call.accesses["dst"]
+            buffer = self.legality.buffers[dst.buffer]
+            place = replace(buffer, space=MemorySpace.psum)
+            others = [(c, r) for c, r in users[buffer.name] if c is not call]
+            if (
+                dst == whole(buffer) and buffer.address is None
+                and all(self._takes(c, r, place) for c, r in others)
+                and all(self.legality.takes(c, ranges, [ONES, place]) for c in _products(call, dst))
+                and self.room.take(place)
+            ):  # fmt: skip
+                self.places[place.name] = place
+
+    def _takes(self, call: Call, ranges: Ranges, place: Buffer) -> bool:
+        """Whether VectorE or ScalarE reads the place as its one operand in PSUM."""
+        used = [access.buffer for access in accesses(call)]
+        used.remove(place.name)
+        psum = {place.name, *self.places}
+        in_psum = any(
+            name in psum or self.legality.buffers[name].space is MemorySpace.psum for name in used
+        )
+        engines = set(call.record.engines) - {Engine.gpsimd}
+        is_chosen = call.attrs.get("engine", Engine.unknown) in {Engine.unknown, *engines}
+        reaches = bool(engines) and engines.isdisjoint({Engine.tensor, Engine.dma})
+        is_read = place.name not in written(call) and reaches and is_chosen and not in_psum
+        return is_read and self.legality.takes(call, ranges, [place])
+
+
+def _products(call: Call, dst: Access, start: int = 0) -> Iterator[Call]:
+    """Ones times the row from a column on, in pieces, to as many columns of PSUM."""
+    partitions, columns = dst.shape
+    src = call.accesses["src"]
+    row = replace(src, shape=(1, src.shape[1]))
+    stationary = replace(whole(ONES), shape=(1, partitions))
+    for first in range(0, columns, WIDEST):
+        piece = part(dst, 1, first, WIDEST)
+        yield make_call(
+            "nc_matmul", dst=piece, stationary=stationary, accumulate=False,
+            moving=part(row, 1, start + first, piece.shape[1]), is_stationary_onezero=True,
+            **fields(call),
+        )  # fmt: skip

@@ -1,0 +1,55 @@
+"""What a toolchain makes of random programs computes what they compute, within all limits."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from neuroncore.machine.core import NeuronCore
+from neuroncore.program import check, execute_program, verify
+from neuroncore.timeline.compilation.toolchain import in_force, transformed
+
+from .random_programs import random_arguments, random_program
+
+VERSIONS = [("trn1", "0.1"), ("trn2", "0.1"), ("trn2", "0.6"), ("trn3", "0.7")]
+
+
+def changed_by_transformations(seed: int, target: str, version: str) -> Counter[str]:
+    """Which transformations change the program of a seed; each, and all together, is executed."""
+    program = random_program(seed, target, version)
+    if verify(program):
+        return Counter()  # too large for the memory that it found
+    core, given = NeuronCore(target, watchers=()), random_arguments(program, seed)
+    expected, found = execute_program(program, given), Counter[str]()
+    rewriting = [t for t in in_force(program) if t.rewrite is not None]
+    for chosen in (*([t] for t in rewriting), rewriting):
+        made = transformed(program, core, chosen)
+        if made != program:
+            check(made)
+            for one, other in zip(expected, execute_program(made, given), strict=True):
+                np.testing.assert_array_equal(other, one, err_msg=f"{[t.name for t in chosen]}")
+            found.update(t.name for t in chosen[:1] if len(chosen) == 1)
+    return found
+
+
+SEEDS = range(12)
+
+
+@pytest.mark.parametrize(("target", "version"), VERSIONS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_transformed_programs_compute_the_same(seed, target, version):
+    changed_by_transformations(seed, target, version)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("target", "version"), VERSIONS)
+def test_many_transformed_programs_compute_the_same(target, version):
+    found = Counter[str]()
+    for seed in range(12, 150):
+        found += changed_by_transformations(seed, target, version)
+
+    program = random_program(0, target, version)
+    rewriting = {t.name for t in in_force(program) if t.rewrite is not None}
+    assert rewriting <= found.keys()
