@@ -157,7 +157,7 @@ def _played(
             with suppress(TooLateError):
                 compiler = _play(made, known[id(made)], state, how, skips, order)
                 plays.append((state, compiler, each))
-                if how.balances and not compiler.dealt:
+                if not compiler.dealt:
                     same.add((id(made), replace(how, balances=False)))
     state, compiler, best = min(plays, key=lambda play: play[0].end)
     peaks = {
@@ -165,9 +165,7 @@ def _played(
         "hbm": model.facts["hbm_gbps"],
         "dma": model.facts["dma_engines"] * values["DMA_BANDWIDTH"],
     }
-    changes = {each.name for each in best.changes}
-    changes |= {"engine_shares"} if compiler.dealt else set()
-    changes |= {"slot_rotation"} if max(compiler.copies.values(), default=1) > 1 else set()
+    changes = {each.name for each in best.changes} | compiler.changes
     return Timeline(
         compiler.program, mode, state, compiler.sites, values, peaks, applied, program, changes,
         cores,

@@ -6,7 +6,7 @@ A failing case is its seed, target and version. All tiles are defined before the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from random import Random
 
@@ -14,12 +14,6 @@ import numpy as np
 
 from neuroncore.program import Program, parse_program
 
-KINDS = (
-    "result", "copied result", "chain", "broadcast", "load", "transposing load",
-    "transposing store", "part", "padded load", "product", "product", "product", "narrow loop",
-    "narrow loop", "gather", "predicated",
-    "integers", "accumulating load", "halves", "reduction",
-)  # fmt: skip
 ROWS, TRIPS = 128, 3
 
 
@@ -67,13 +61,13 @@ class _Writer:
         )
         self.statements()
         yield f"{last}out = buffer(float32[128, {f}], shared_hbm)"
-        yield f"{last}turned = buffer(float32[{f}, 128], shared_hbm)"
+        yield f"{last}transposed = buffer(float32[{f}, 128], shared_hbm)"
         yield f"{last}whole = buffer(int32[128, {f}], shared_hbm)"
-        yield f"{last}dma_copy(dst=turned[:, :], src=m[:, :])"
+        yield f"{last}dma_copy(dst=transposed[:, :], src=m[:, :])"
         yield f"{last}dma_copy(dst=whole[:, :], src=n[:, :])"
         yield from self.head
         yield from self.body
-        yield f"{last}return out, turned, whole"
+        yield f"{last}return out, transposed, whole"
 
     def statements(self) -> None:
         total = self.tile("float32", outside=True)
@@ -85,7 +79,7 @@ class _Writer:
         self.tiles.append(total)
         outer = list(self.tiles)
         for _ in range(self.random.randint(3, 9)):
-            getattr(self, self.random.choice(KINDS).replace(" ", "_"))()
+            self.random.choice(self.kinds())()
         last = self.random.choice(self.tiles)
         self.add(
             f"tensor_tensor(dst={total}[:, :], data1={total}[:, :], data2={last}[:, :], op=add)"
@@ -97,6 +91,15 @@ class _Writer:
                 f"tensor_tensor(dst={total}[:, :], data1={total}[:, :], data2={name}{half}, op=add)"
             )
         self.add(f"dma_copy(dst=out[:, :], src={total}[:, :])")
+
+    def kinds(self) -> list[Callable[[], None]]:
+        """What writes a statement, or a few; some more often than others."""
+        return [
+            self.result, self.copied_result, self.chain, self.broadcast, self.load,
+            self.transposing_load, self.transposing_store, self.part, self.padded_load,
+            *[self.product] * 3, *[self.narrow_loop] * 2, self.gather, self.predicated,
+            self.integers, self.accumulating_load, self.halves, self.reduction,
+        ]  # fmt: skip
 
     def ballast(self) -> list[str]:
         """Tiles that leave little room in SBUF or PSUM, sometimes."""
@@ -206,7 +209,7 @@ class _Writer:
         self.tiles.append(name)
 
     def transposing_store(self) -> None:
-        place = f"turned.ap([[1, 128], [128, {self.columns}]])"
+        place = f"transposed.ap([[1, 128], [128, {self.columns}]])"
         self.add(f"dma_copy(dst={place}, src={self.any()}[:, :])")
 
     def part(self) -> None:

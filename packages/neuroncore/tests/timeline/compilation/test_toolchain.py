@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from neuroncore.errors import AttributeValueError
-from neuroncore.program import Allocate, Loop, parse_program
+from neuroncore.program import Allocate, Loop, check, parse_program
 from neuroncore.timeline import estimate
 from neuroncore.timeline.compilation.toolchain import in_force
 
-from .transformed_programs import CLEARED, INVARIANT, TEXTS, after, same_values
+from .transformed_programs import CLEARED, INVARIANT, TEXTS, after, rewritten_by, same_values
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -41,6 +41,58 @@ def test_only_what_every_iteration_writes_anew_has_two_places():
     assert estimate(before, mode="device").total_ns < (
         estimate(before, mode="device", without=["privatization"]).total_ns
     )
+
+
+HALVES = """\
+program("trn2", "0.6")
+def kernel(x: float32[128, 512], chosen: uint8[128, 128]):
+    out = buffer(float32[128, 512], shared_hbm)
+    tile = buffer(float32[128, 128], sbuf)
+    mask = buffer(uint8[128, 128], sbuf)
+    dma_copy(dst=mask[:, :], src=chosen[:, :])
+    for k in range(4):
+        dma_copy(dst=tile[:, 0:64], src=x[:, 128*k : 128*k + 64])
+        dma_copy(dst=tile[:, 64:128], src=x[:, 128*k + 64 : 128*k + 128])
+        dma_copy(dst=out[:, 128*k : 128*k + 128], src=tile[:, :])
+    return out
+"""
+TWO = (
+    HALVES.replace("[128, 128], sbuf)\n    mask", "[128, 2, 64], sbuf)\n    mask")
+    .replace("dst=tile[:, 0:64]", "dst=tile[:, 0, :]")
+    .replace("dst=tile[:, 64:128]", "dst=tile[:, 1, :]")
+    .replace("tile[:, :])", "tile[:, :, :])")
+)
+IN_A_LOOP = """\
+        for j in range(2):
+            dma_copy(dst=tile[:, 64*j : 64*j + 64], src=x[:, 128*k + 64*j : 128*k + 64*j + 64])
+"""
+CHOSEN = "        tensor_copy_predicated(dst=tile[:, :], src=1.0, predicate=mask[:, :])\n"
+LOADS = "".join(f"{line}\n" for line in HALVES.splitlines() if "dst=tile" in line)
+
+
+@pytest.mark.parametrize("text", [HALVES, TWO, HALVES.replace(LOADS, IN_A_LOOP)])
+def test_a_tile_that_every_iteration_writes_in_parts_has_two_places(text):
+    made = rewritten_by(parse_program(text), "privatization")
+
+    check(made)
+    (loop,) = [s for s in made.body if isinstance(s, Loop)]
+    assert [s.buffer.name for s in loop.body if isinstance(s, Allocate)] == ["tile"]
+
+
+@pytest.mark.parametrize(
+    ("change", "to"),
+    [
+        (IN_A_LOOP, IN_A_LOOP.replace("range(2)", "range(1)")),  # half of it stays
+        (IN_A_LOOP, CHOSEN),
+        (IN_A_LOOP, "        dma_copy(dst=out[:, 0:128], src=tile[:, :])\n" + IN_A_LOOP),
+    ],
+)  # fmt: skip
+def test_a_tile_that_an_iteration_needs_of_another_one_stays(change, to):
+    program = parse_program(HALVES.replace(LOADS, IN_A_LOOP).replace(change, to))
+
+    made = rewritten_by(program, "privatization")
+
+    assert "tile" in [s.buffer.name for s in made.body if isinstance(s, Allocate)]
 
 
 def test_the_version_selects_the_toolchain():

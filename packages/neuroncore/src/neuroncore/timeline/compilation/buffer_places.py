@@ -10,15 +10,14 @@ from neuroncore.machine.core import NeuronCore
 from neuroncore.program import (
     Allocate,
     Buffer,
-    Call,
     Loop,
     Program,
     Statement,
     accesses,
     walk,
-    whole,
 )
-from neuroncore.timeline.compilation.rewriting import written
+from neuroncore.timeline.compilation.defined_elements import DefinedElements
+from neuroncore.timeline.compilation.rewriting import Legality
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +28,11 @@ class PingPong(Allocate):
 def privatized(program: Program, core: NeuronCore) -> Program:
     """The program with each SBUF buffer that every iteration writes anew allocated in its loop."""
     users, changed, moved = _users(program), dict[int, Loop](), set[str]()
+    legality = Legality(program)
     for buffer in _buffers(program.body, MemorySpace.sbuf):
         match users.get(buffer.name):
             case [Loop() as loop] if buffer.address is None:
-                inside = _allocated_inside(changed.get(id(loop), loop), buffer)
+                inside = _allocated_inside(changed.get(id(loop), loop), buffer, legality)
                 if inside is not None:
                     changed[id(loop)] = inside
                     moved.add(buffer.name)
@@ -50,17 +50,16 @@ def _users(program: Program) -> dict[str, list[Statement]]:
     return found
 
 
-def _allocated_inside(loop: Loop, buffer: Buffer) -> Loop | None:
-    """The loop that allocates the buffer before the call that writes all of it first; None where
-    an iteration may need what another one wrote."""
+def _allocated_inside(loop: Loop, buffer: Buffer, legality: Legality) -> Loop | None:
+    """The loop that allocates the buffer before its first use, or a loop inside does; None where
+    an iteration may need what another one wrote.
+    """
     at, first = next((n, s) for n, s in enumerate(loop.body) if _uses(s, buffer.name))
-    if isinstance(first, Loop):
-        others = any(_uses(s, buffer.name) for s in loop.body[at + 1 :])
-        inner = None if others else _allocated_inside(first, buffer)
-        return inner and replace(loop, body=(*loop.body[:at], inner, *loop.body[at + 1 :]))
-    assert isinstance(first, Call)
-    mine = [a for a in accesses(first) if a.buffer == buffer.name]
-    if mine != [whole(buffer)] or written(first) != [buffer.name]:
+    if isinstance(first, Loop) and not any(_uses(s, buffer.name) for s in loop.body[at + 1 :]):
+        inner = _allocated_inside(first, buffer, legality)
+        if inner is not None:
+            return replace(loop, body=(*loop.body[:at], inner, *loop.body[at + 1 :]))
+    if not DefinedElements(buffer, legality.covers, are_defined=False).cover(loop.body):
         return None
     return replace(loop, body=(*loop.body[:at], PingPong(buffer), *loop.body[at:]))
 

@@ -93,6 +93,15 @@ class Compiler:
         }
         """Buffers that one call alone touches, by writing: in order it never waits there."""
 
+    @property
+    def changes(self) -> set[str]:
+        """The transformations that changed how it is played, by name."""
+        are_made = {
+            "engine_shares": self.dealt,
+            "slot_rotation": max(self.copies.values(), default=1) > 1,
+        }
+        return {name for name, is_made in are_made.items() if is_made}
+
     def body(self, body: tuple[Statement, ...]) -> list[Step | Body]:
         """Players of these statements, in order."""
         steps: list[Step | Body] = []

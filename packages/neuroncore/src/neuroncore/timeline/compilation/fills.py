@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
-
-import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.integers.affine import Affine
@@ -22,6 +20,7 @@ from neuroncore.program import (
     calls,
     whole,
 )
+from neuroncore.timeline.compilation.defined_elements import DefinedElements
 from neuroncore.timeline.compilation.rewriting import Legality, read, written
 
 # -- zeros of PSUM -------------------------------------------------------------------------------
@@ -69,60 +68,12 @@ def _are_summed(fill: Call, others: Sequence[Statement], tile: Buffer) -> bool:
     """Whether the others, in order, write products to all zeros of a new tile that they read."""
     if fill.instruction != "memset" or fill.operands["value"] != 0:
         return False
-    filled = fill.accesses["dst"]
-    if not _is_plain(filled, {}):
-        return False
-    products = _Products(tile)
-    products.elements(filled, {})[...] = False
-    return products.cover(others, {})
+    found = DefinedElements(tile, _overwrites_new_tiles, are_defined=True)
+    return found.mark(fill.accesses["dst"], are_defined=False) and found.cover(others)
 
 
-def _is_plain(access: Access, values: Mapping[str, int]) -> bool:
-    """Whether its elements are elements of its buffer, and known from these loop variables."""
-    known = all(name in values for name, _ in access.offset.terms)
-    return known and access.indirect is None and access.dtype is None
-
-
-class _Products:
-    """The elements of a tile that do not need its fill, as statements are executed."""
-
-    def __init__(self, tile: Buffer) -> None:
-        self.tile = tile.name
-        self.defined = np.ones(tile.size, np.bool_)
-
-    def elements(self, access: Access, values: Mapping[str, int]) -> np.ndarray:
-        """The flags of a plain access."""
-        first = self.defined[access.offset.value(values) :]
-        return np.lib.stride_tricks.as_strided(first, access.shape, access.strides)
-
-    def cover(self, body: Sequence[Statement], values: Mapping[str, int]) -> bool:
-        """Whether every element is defined when it is read."""
-        return all(
-            self._loop(s, values) if isinstance(s, Loop) else self._call(s, values)
-            for s in body
-            if not isinstance(s, Allocate)
-        )
-
-    def _loop(self, loop: Loop, values: Mapping[str, int]) -> bool:
-        """Iterations that access the same elements are one: what is defined stays defined."""
-        mine = [access for access in accesses(loop) if access.buffer == self.tile]
-        if not mine or not loop.trips:
-            return True
-        moves = any(loop.variable in dict(access.offset.terms) for access in mine)
-        trips = loop.values if moves else loop.values[:1]
-        return all(self.cover(loop.body, {**values, loop.variable: trip}) for trip in trips)
-
-    def _call(self, call: Call, values: Mapping[str, int]) -> bool:
-        mine = [access for access in accesses(call) if access.buffer == self.tile]
-        if not all(_is_plain(access, values) for access in mine):
-            return False
-        adds = call.attrs.get("accumulate") is True
-        made = [a for a in map(call.accesses.get, call.record.outputs) if a in mine]
-        needed = mine if adds else [a for a in mine if not any(a is each for each in made)]
-        is_there = all(self.elements(access, values).all() for access in needed)
-        for access in filter(None, made):
-            self.elements(access, values)[...] = True
-        return is_there
+def _overwrites_new_tiles(call: Call) -> bool:
+    return call.attrs.get("accumulate") is not True
 
 
 # -- tiles that are loaded in part ---------------------------------------------------------------
@@ -146,20 +97,25 @@ def _shortened(body: tuple[Statement, ...], legality: Legality) -> Iterator[Stat
 
 def _beside(fill: Call, load: Call, legality: Legality) -> Iterator[Call]:
     """The fill, or the parts of it that the load does not overwrite."""
-    filled, over = fill.accesses.get("dst"), load.accesses.get("dst")
-    if fill.instruction != "memset" or filled is None or over is None:
+    if fill.instruction != "memset" or not _is_over(fill, load, legality):
         yield fill
         return
-    first, columns = over.offset.constant, filled.shape[-1]
-    is_all = len(filled.shape) > 1 and filled == whole(legality.buffers[filled.buffer])
-    is_over = is_all and over == _columns(filled, first, over.shape[-1])
-    if not is_over or filled.buffer in read(load) or not legality.overwrites(load):
-        yield fill
-        return
-    for at, count in ((0, first), (first + over.shape[-1], columns - first - over.shape[-1])):
+    filled, over = fill.accesses["dst"], load.accesses["dst"]
+    first, behind = over.offset.constant, over.offset.constant + over.shape[-1]
+    for at, count in ((0, first), (behind, filled.shape[-1] - behind)):
         if count:
             part = {**fill.operands, "dst": _columns(filled, at, count)}
             yield replace(fill, operands=part)
+
+
+def _is_over(fill: Call, load: Call, legality: Legality) -> bool:
+    """Whether a load overwrites columns of a tile, all of which a call fills, and reads none."""
+    filled, over = fill.accesses["dst"], load.accesses.get("dst")
+    is_all = len(filled.shape) > 1 and filled == whole(legality.buffers[filled.buffer])
+    if over is None or not is_all or filled.buffer in read(load):
+        return False
+    columns = _columns(filled, over.offset.constant, over.shape[-1])
+    return over == columns and legality.overwrites(load)
 
 
 def _columns(access: Access, first: int, count: int) -> Access:

@@ -143,15 +143,17 @@ class _Motion:
         call, expansion = found.call, found.expansion
         if writes[expansion.buffer.name] != 1 or not self._is_fixed(call, loop, writes):
             return False
-        places = expansion.places
-        if places == 1:
-            used = {name for a in accesses(call) for name, _ in a.offset.terms}
-            is_alone = used.isdisjoint(inner.variable for inner in found.loops)
-            return is_alone and self.room.take(expansion.buffer, int(self.is_careful))
+        if expansion.places == 1:
+            return self._is_alone(found) and self.room.take(expansion.buffer, int(self.is_careful))
         if not outermost and call.is_dma:
             return False
-        more = places if self.is_careful else places - 1
+        more = expansion.places - (not self.is_careful)
         return self._can_grow(loop, expansion) and self.room.take(expansion.buffer, more)
+
+    def _is_alone(self, found: _Found) -> bool:
+        """Whether a call leaves without the loops inside: it does not depend on them."""
+        used = {name for a in accesses(found.call) for name, _ in a.offset.terms}
+        return used.isdisjoint(inner.variable for inner in found.loops)
 
     def _is_fixed(self, call: Call, loop: Loop, writes: Counter[str]) -> bool:
         """Whether every iteration of the loop does the same with the same."""

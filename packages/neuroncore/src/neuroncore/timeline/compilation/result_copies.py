@@ -51,6 +51,12 @@ class _Pair:
     def tile(self) -> str:
         return self.result.accesses[self.output].buffer
 
+    def statements(self) -> Iterator[Statement]:
+        """What the pair becomes: one call, which has its place."""
+        if self.place is not None:
+            yield self.place
+        yield self.direct()
+
     def direct(self) -> Call:
         """The call with its result where the copy goes."""
         operands = {**self.result.operands, self.output: self.copy.accesses["dst"]}
@@ -77,12 +83,11 @@ class _Merging:
         gone = {id(pair.copy) for pair in found} | {id(p.place) for p in found if p.place}
         tiles = {pair.tile for pair in found}
         for statement in body:
-            pair = direct.get(id(statement))
-            if pair is not None:
-                yield from (s for s in (pair.place, pair.direct()) if s is not None)
-            elif isinstance(statement, Loop):
+            if isinstance(statement, Loop):
                 inside = {**ranges, statement.variable: statement.values}
                 yield replace(statement, body=tuple(self.body(statement.body, inside)))
+            elif id(statement) in direct:
+                yield from direct[id(statement)].statements()
             elif id(statement) not in gone and not _allocates(statement, tiles):
                 yield statement
 
@@ -124,20 +129,22 @@ class _Block:
         """Results whose copies have nothing between them that accesses where the copy goes."""
         taken: set[int] = set()
         for number, copy in enumerate(self.body):
-            if not isinstance(copy, Call) or copy.instruction != "tensor_copy":
-                continue
-            at = self.made.get(copy.accesses["src"].buffer, number)
-            result = self.body[at]
-            if at == number or at in taken or not isinstance(result, Call):
-                continue
-            name = copy.accesses["dst"].buffer
-            users, made = self.users[name], self.allocated.get(name, -1)
-            place = self.body[made] if made > at else None
-            assert place is None or isinstance(place, Allocate)
-            pair = _Pair(result, copy, place)
-            if bisect_right(users, at) == bisect_left(users, number) and is_legal(pair):
-                taken.add(number)
-                yield pair
+            if isinstance(copy, Call) and copy.instruction == "tensor_copy":
+                pair = self._pair(copy, number)
+                if pair is not None and id(pair.result) not in taken and is_legal(pair):
+                    taken.add(id(copy))
+                    yield pair
+
+    def _pair(self, copy: Call, number: int) -> _Pair | None:
+        """The copy that is the statement of this number, and its result."""
+        at = self.made.get(copy.accesses["src"].buffer, number)
+        result, name = self.body[at], copy.accesses["dst"].buffer
+        users, made = self.users[name], self.allocated.get(name, -1)
+        is_free = bisect_right(users, at) == bisect_left(users, number)
+        if at == number or not isinstance(result, Call) or not is_free:
+            return None
+        place = self.body[made] if made > at else None
+        return _Pair(result, copy, place if isinstance(place, Allocate) else None)
 
 
 def _allocates(statement: Statement, names: Set[str]) -> bool:

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from neuroncore.enums import MemorySpace
+from neuroncore.instructions import Call as MachineCall
 from neuroncore.machine.core import NeuronCore
 from neuroncore.memory.occupancy import units_held
 from neuroncore.program import (
@@ -45,7 +46,7 @@ def _mapped(body: tuple[Statement, ...], change: Change, ranges: Ranges) -> Iter
 
 
 class Legality:
-    """What a machine takes of the calls of one program, and of those that replace them."""
+    """What a machine takes of the calls of one program, and of calls that replace them."""
 
     def __init__(self, program: Program) -> None:
         self._program, self._nki = program, program.nki
@@ -67,10 +68,16 @@ class Legality:
 
     def overwrites(self, call: Call) -> bool:
         """Whether a call writes all of its outputs anew, and has nothing to do with registers."""
+        effects = call.record.effects(self._made(call))
+        return self.covers(call) and not any(effect.is_register for effect in effects)
+
+    def covers(self, call: Call) -> bool:
+        """Whether a call writes all of its outputs anew."""
+        return call.record.covers(self._made(call))
+
+    def _made(self, call: Call) -> MachineCall:
         specs = specs_of(call, self.buffers, self._core)
-        made = machine_call(call, specs, self._core, self._nki)
-        effects = call.record.effects(made)
-        return call.record.covers(made) and not any(effect.is_register for effect in effects)
+        return machine_call(call, specs, self._core, self._nki)
 
 
 class Room:
@@ -133,5 +140,5 @@ def part(access: Access, axis: int, first: int, most: int) -> Access:
 
 
 def fields(call: Call) -> dict[str, Any]:
-    """Where a call comes from, for those that replace it."""
+    """Where a call comes from, for the calls that replace it."""
     return {"origin": call.origin, "name": call.name}

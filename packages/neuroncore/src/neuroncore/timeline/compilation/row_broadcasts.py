@@ -125,17 +125,19 @@ class _Broadcasts:
             for name in {access.buffer for access in accesses(call)}:
                 users.setdefault(name, []).append((call, ranges))
         for call, ranges in found:
-            dst = call.accesses["dst"]
-            buffer = self.legality.buffers[dst.buffer]
-            place = replace(buffer, space=MemorySpace.psum)
-            others = [(c, r) for c, r in users[buffer.name] if c is not call]
-            if (
-                dst == whole(buffer) and buffer.address is None
-                and all(self._takes(c, r, place) for c, r in others)
-                and all(self.legality.takes(c, ranges, [ONES, place]) for c in _products(call, dst))
-                and self.room.take(place)
-            ):  # fmt: skip
-                self.places[place.name] = place
+            name = call.accesses["dst"].buffer
+            place = replace(self.legality.buffers[name], space=MemorySpace.psum)
+            others = [(c, r) for c, r in users[name] if c is not call]
+            are_legal = all(self._takes(c, r, place) for c, r in others)
+            if are_legal and self._is_place(call, ranges, place) and self.room.take(place):
+                self.places[name] = place
+
+    def _is_place(self, call: Call, ranges: Ranges, place: Buffer) -> bool:
+        """Whether products can fill all of the place, as the broadcast does."""
+        dst = call.accesses["dst"]
+        return dst == whole(place) and place.address is None and all(
+            self.legality.takes(c, ranges, [ONES, place]) for c in _products(call, dst)
+        )  # fmt: skip
 
     def _takes(self, call: Call, ranges: Ranges, place: Buffer) -> bool:
         """Whether VectorE or ScalarE reads the place as its one operand in PSUM."""

@@ -79,7 +79,7 @@ def transformed(
 def rewriting(
     program: Program, core: NeuronCore, transformations: Collection[Transformation]
 ) -> tuple[Program, tuple[Transformation, ...]]:
-    """The program after the transformations that rewrite it, and those that changed it."""
+    """The program after the transformations that rewrite it, and the ones that changed it."""
     changed: list[Transformation] = []
     for each in transformations:
         if each.rewrite is not None:

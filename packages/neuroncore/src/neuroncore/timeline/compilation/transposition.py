@@ -6,7 +6,7 @@ where the load's destination is; a store goes the same way back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -49,9 +49,7 @@ def _transposed(program: Program, core: NeuronCore, loads: bool) -> Program:
         if found is None or found.is_load is not loads:
             return (call,)
         tiles = [found.tile(first, next(numbers)) for first in range(0, found.rows, TILE)]
-        is_legal = all(room.has_for(*tile.buffers) for tile in tiles) and all(
-            legality.takes(made, ranges, tile.buffers) for tile in tiles for made in tile.calls
-        )
+        is_legal = all(tile.is_legal(legality, room, ranges) for tile in tiles)
         return tuple(s for tile in tiles for s in tile.statements()) if is_legal else (call,)
 
     return rewritten(program, change)
@@ -63,6 +61,10 @@ class _Tile:
 
     buffers: tuple[Buffer, Buffer]
     calls: tuple[Call, Call, Call]
+
+    def is_legal(self, legality: Legality, room: Room, ranges: Ranges) -> bool:
+        takes = all(legality.takes(call, ranges, self.buffers) for call in self.calls)
+        return takes and room.has_for(*self.buffers)
 
     def statements(self) -> Iterator[Statement]:
         for buffer, call in zip(self.buffers, self.calls, strict=False):
@@ -122,20 +124,25 @@ def _transposition(call: Call, legality: Legality) -> _Transposition | None:
     is_load = buffers[dst.buffer].space is MemorySpace.sbuf
     outside, tile = (src, dst) if is_load else (dst, src)
     matrix = _matrix(call, outside) if len(outside.shape) == len(tile.shape) == 2 else None
-    spaces = [buffers[access.buffer].space for access in (outside, tile)]
-    dtypes = [seen_as(access, buffers[access.buffer]) for access in (outside, tile)]
-    if matrix is None or spaces[0].on_chip or spaces[1] is not MemorySpace.sbuf:
+    if matrix is None or not _are_floats(outside, tile, buffers) or src.indirect is not None:
         return None
-    are_plain = all(a.indirect is None for a in (src, dst)) and all(d.is_float for d in dtypes)
-    is_narrow = matrix.shape[1] <= TILE
-    return _Transposition(call, matrix, tile, is_load, *dtypes) if are_plain and is_narrow else None
+    dtypes = [seen_as(access, buffers[access.buffer]) for access in (outside, tile)]
+    return _Transposition(call, matrix, tile, is_load, *dtypes)
+
+
+def _are_floats(outside: Access, tile: Access, buffers: Mapping[str, Buffer]) -> bool:
+    """Whether a transfer of floats is between HBM and SBUF."""
+    spaces = buffers[outside.buffer].space, buffers[tile.buffer].space
+    are_floats = all(seen_as(a, buffers[a.buffer]).is_float for a in (outside, tile))
+    return are_floats and not spaces[0].on_chip and spaces[1] is MemorySpace.sbuf
 
 
 def _matrix(call: Call, outside: Access) -> Access | None:
-    """The matrix in HBM, rows of contiguous elements, that a transposing DMA names."""
+    """The matrix in HBM, rows of at most 128 contiguous elements, that a transposing DMA names."""
+    matrix = replace(outside, shape=outside.shape[::-1], strides=outside.strides[::-1])
     if call.instruction == "dma_transpose":
-        return outside if outside is call.accesses["src"] else None
-    columns, step = outside.shape[0], outside.strides[1]
-    if 1 in outside.shape or outside.strides[0] != 1 or abs(step) < columns:
-        return None
-    return replace(outside, shape=outside.shape[::-1], strides=outside.strides[::-1])
+        is_source, matrix = outside is call.accesses["src"], outside
+    else:
+        columns, step = outside.shape[0], outside.strides[1]
+        is_source = outside.strides[0] == 1 and abs(step) >= columns and 1 not in outside.shape
+    return matrix if is_source and matrix.shape[1] <= TILE else None

@@ -37,7 +37,7 @@ class _Vectorization:
         for statement in body:
             if not isinstance(statement, Loop):
                 yield statement
-            elif ranges and (wide := self._wide(statement, ranges)):
+            elif ranges and _is_plain(statement) and (wide := self._wide(statement, ranges)):
                 yield from wide
             else:
                 inside = {**ranges, statement.variable: statement.values}
@@ -47,23 +47,33 @@ class _Vectorization:
         """Calls that do the work of all iterations; empty where some cannot be one instruction."""
         own = {s.buffer.name: s.buffer for s in loop.body if isinstance(s, Allocate)}
         made = [s for s in loop.body if isinstance(s, Call)]
-        is_plain = loop.trips > 1 and counts_from_zero(loop)
-        if not is_plain or len(own) + len(made) < len(loop.body) or self._is_placed(made):
+        if self._is_placed(made):
             return []
         expansions = {name: Expansion(buffer, (loop,)) for name, buffer in own.items()}
-        wide = [call for c in made if (call := _wide_call(c, loop, expansions)) is not None]
-        if len(wide) < len(made) or _is_carried(wide, own):
-            return []
+        wide = [*filter(None, (_wide_call(call, loop, expansions) for call in made))]
         expanded = [expansion.expanded() for expansion in expansions.values()]
-        takes = all(self.legality.takes(call, ranges, expanded) for call in wide)
-        if not takes or not all(self.room.take(b, loop.trips) for b in own.values()):
+        if len(wide) < len(made) or not self._is_legal(wide, ranges, expanded, own, loop.trips):
             return []
         return [*map(Allocate, expanded), *wide]
+
+    def _is_legal(
+        self, wide: Sequence[Call], ranges: Ranges, expanded: Sequence[Buffer],
+        own: Mapping[str, Buffer], trips: int,
+    ) -> bool:  # fmt: skip
+        takes = all(self.legality.takes(call, ranges, expanded) for call in wide)
+        has_room = takes and all(self.room.take(buffer, trips) for buffer in own.values())
+        return has_room and not _is_carried(wide, own)
 
     def _is_placed(self, made: Sequence[Call]) -> bool:
         """Whether a tensor has a fixed address, where others may be too."""
         names = {access.buffer for call in made for access in call.accesses.values()}
         return any(self.legality.buffers[name].address is not None for name in names)
+
+
+def _is_plain(loop: Loop) -> bool:
+    """Whether calls and allocations, nothing else, are made several times, counted from 0."""
+    has_inner = any(isinstance(statement, Loop) for statement in loop.body)
+    return loop.trips > 1 and counts_from_zero(loop) and not has_inner
 
 
 def _is_carried(wide: Sequence[Call], own: Mapping[str, Buffer]) -> bool:

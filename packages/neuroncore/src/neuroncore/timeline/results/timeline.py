@@ -119,7 +119,7 @@ class Timeline(ShownAsHtml):
 
     @cached_property
     def changes(self) -> tuple[Transformation, ...]:
-        """Of the transformations that are assumed, those that changed this kernel."""
+        """Of the transformations that are assumed, the ones that changed this kernel."""
         state, names = self._state, set(self._changes)
         if state.reorders and is_out_of_order(state):
             names.add("scheduling")
