@@ -16,7 +16,8 @@ from neuroncore.program import (
     accesses,
     walk,
 )
-from neuroncore.timeline.compilation.defined_elements import DefinedElements
+from neuroncore.timeline.compilation.dead_stores import DefinedElements
+from neuroncore.timeline.compilation.loop_transformations import allocates
 from neuroncore.timeline.compilation.rewriting import Legality
 
 
@@ -37,7 +38,7 @@ def privatized(program: Program, core: NeuronCore) -> Program:
                     changed[id(loop)] = inside
                     moved.add(buffer.name)
     body = (changed.get(id(s), s) for s in program.body)
-    kept = (s for s in body if not (isinstance(s, Allocate) and s.buffer.name in moved))
+    kept = (s for s in body if not allocates(s, moved))
     return replace(program, body=tuple(kept))
 
 

@@ -20,7 +20,7 @@ from neuroncore.program import Buffer, Call, Loop, Program, Statement
 from neuroncore.program.ir.binding import machine_call, specs_of
 from neuroncore.program.ir.effects import BoundEffect, bound_effects
 from neuroncore.program.ir.traversal import accesses
-from neuroncore.timeline.compilation.engine_choice import is_float32_between
+from neuroncore.timeline.compilation.copies import is_float32_between
 from neuroncore.timeline.model.clock import Clock
 from neuroncore.timeline.model.lanes import LANE
 from neuroncore.timeline.resources.ports import ports_of

@@ -14,16 +14,21 @@ from neuroncore.machine.core import NeuronCore
 from neuroncore.program import Program
 from neuroncore.surface import version_tuple
 from neuroncore.timeline.compilation.buffer_places import privatized
-from neuroncore.timeline.compilation.engine_choice import copies_on_scalar, fills_on_gpsimd
-from neuroncore.timeline.compilation.fills import without_dead_fills, without_overwritten_fills
-from neuroncore.timeline.compilation.loop_transformations import hoisted
-from neuroncore.timeline.compilation.result_copies import written_directly
-from neuroncore.timeline.compilation.row_broadcasts import broadcast_by_tensor
-from neuroncore.timeline.compilation.transposition import (
+from neuroncore.timeline.compilation.copies import (
+    copies_on_scalar,
+    fills_on_gpsimd,
+    written_directly,
+)
+from neuroncore.timeline.compilation.dead_stores import (
+    without_dead_fills,
+    without_overwritten_fills,
+)
+from neuroncore.timeline.compilation.loop_transformations import hoisted, vectorized
+from neuroncore.timeline.compilation.movements import (
+    broadcast_by_tensor,
     loads_transposed_by_tensor,
     stores_transposed_by_tensor,
 )
-from neuroncore.timeline.compilation.vectorization import vectorized
 
 CLOSED, EXPLICIT = "closed", "explicit"
 """Through the closed compiler (0.1), and explicit instructions through the NKI compiler."""

@@ -1,10 +1,10 @@
-"""A result that is copied next is written to where the copy goes."""
+"""Results are written to where they are copied; copies and fills that are open get an engine."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from neuroncore.enums import Engine, MemorySpace
@@ -18,11 +18,84 @@ from neuroncore.program import (
     Statement,
     accesses,
     calls,
+    make_call,
     whole,
 )
+from neuroncore.program.ir.binding import seen_as
 from neuroncore.program.ir.traversal import Ranges
-from neuroncore.timeline.compilation.rewriting import Legality, Room, written
-from nki_dtypes import DType, float32
+from neuroncore.timeline.compilation.loop_transformations import allocates
+from neuroncore.timeline.compilation.rewriting import Legality, Room, rewritten, written
+from nki_dtypes import DType, float32, tfloat32
+
+# -- engines of copies and fills -------------------------------------------------------------------
+
+
+Choices = Callable[[Call, Legality], list[Call]]
+"""What a compiler would rather execute than a call that leaves its engine open."""
+
+
+def fills_on_gpsimd(program: Program, core: NeuronCore) -> Program:
+    """The program with its open fills on GpSimdE."""
+    return _chosen(program, _fills)
+
+
+def copies_on_scalar(program: Program, core: NeuronCore) -> Program:
+    """The program with its open copies out of PSUM on ScalarE."""
+    return _chosen(program, _copies)
+
+
+def _chosen(program: Program, choices: Choices) -> Program:
+    """The program with the first choice for each call that its machine takes."""
+    legality = Legality(program)
+
+    def change(call: Call, ranges: Ranges) -> tuple[Statement, ...]:
+        is_open = call.attrs.get("engine") is Engine.unknown
+        others = choices(call, legality) if is_open else []
+        return (next((c for c in others if legality.takes(c, ranges)), call),)
+
+    return rewritten(program, change)
+
+
+def _fills(call: Call, legality: Legality) -> list[Call]:
+    return [_on(call, Engine.gpsimd)] if call.instruction == "memset" else []
+
+
+def _copies(call: Call, legality: Legality) -> list[Call]:
+    """The copy itself, and the activation that copies where ScalarE has no other copy."""
+    src = call.accesses.get("src")
+    if call.instruction != "tensor_copy" or src is None:
+        return []
+    if legality.buffers[src.buffer].space is not MemorySpace.psum:
+        return []
+    found = [_on(call, Engine.scalar)]
+    if goes_through_float32(call, legality.buffers):
+        dst = call.accesses["dst"]
+        copy = make_call(
+            "activation", call.name, call.origin, dst=dst, data=src, op="copy", scale=1.0
+        )
+        found.append(copy)
+    return found
+
+
+def goes_through_float32(call: Call, buffers: Mapping[str, Buffer]) -> bool:
+    """Whether a copy gives the same where its values are float32 on the way."""
+    dst, src = (seen_as(a, buffers[a.buffer]) for a in (call.accesses["dst"], call.accesses["src"]))
+    return is_float32_between(dst, src)
+
+
+def is_float32_between(dst: DType, src: DType) -> bool:
+    """Whether values are the same where they are float32 between these dtypes: tfloat32 is copied
+    with bits that it does not count.
+    """
+    return dst is not src or (src.is_float and src is not tfloat32)
+
+
+def _on(call: Call, engine: Engine) -> Call:
+    return replace(call, attrs={**call.attrs, "engine": engine})
+
+
+# -- results that are copied -----------------------------------------------------------------------
+
 
 ELEMENT_BY_ELEMENT = frozenset({"tensor_tensor", "tensor_scalar", "tensor_copy", "activation"})
 """Instructions whose output may be an operand."""
@@ -88,7 +161,7 @@ class _Merging:
                 yield replace(statement, body=tuple(self.body(statement.body, inside)))
             elif id(statement) in direct:
                 yield from direct[id(statement)].statements()
-            elif id(statement) not in gone and not _allocates(statement, tiles):
+            elif id(statement) not in gone and not allocates(statement, tiles):
                 yield statement
 
     def _is_legal(self, ranges: Ranges) -> Callable[[_Pair], bool]:
@@ -145,10 +218,6 @@ class _Block:
             return None
         place = self.body[made] if made > at else None
         return _Pair(result, copy, place if isinstance(place, Allocate) else None)
-
-
-def _allocates(statement: Statement, names: Set[str]) -> bool:
-    return isinstance(statement, Allocate) and statement.buffer.name in names
 
 
 def _is_copy(result: Call, copy: Call, buffers: Mapping[str, Buffer]) -> bool:
