@@ -1,5 +1,5 @@
 """Random kernels over tiles: nests of loops, tiles that nearly overlap, memory orders, strides,
-atomic updates."""
+atomic updates, tiles that their arrays contain in part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def random_kernel(
     """
     rng = random.Random(seed)
     kernel = TileKernel(f"random{seed}")
-    shapes = [(rows * rng.choice((4, 6, 8)), 16) for _ in range(rng.randint(1, 3))]
+    shapes = [
+        (rows * rng.choice((4, 6, 8)) - rng.choice((0, 0, 3)), rng.choice((16, 16, 13)))
+        for _ in range(rng.randint(1, 3))
+    ]
     strides = [rng.choice((None, (16, 1), (20, 1), (8, 1), (1, shape[0]))) if extended else None
                for shape in shapes]  # fmt: skip
     arrays = [kernel.array(f"a{n}", shape, strides=found)
@@ -51,13 +54,13 @@ class _Maker:
         self.left -= 1
         array = rng.choice(self.arrays)
         tile = (rng.choice((self.rows, self.rows, self.rows // 2)), rng.choice((16, 16, 8)))
-        index, most = 0, array.shape[0] // tile[0] - 1
+        index, most = 0, -(-array.shape[0] // tile[0]) - 1
         for variable, trips in variables.items():
             factor = rng.choice((0, 1, 1, 2, 3))
             if 0 <= factor * (trips - 1) <= most:
                 index, most = index + variable * factor, most - factor * (trips - 1)
         index = index + rng.randint(0, max(0, min(most, 2)))
-        column = rng.randrange(16 // tile[1] + 1)  # the last one is outside of the array
+        column = rng.randrange(-(-array.shape[1] // tile[1]))  # the last one may be partly outside
         options = {}
         if rng.random() < 0.15:
             steps = (max(1, tile[0] // 2), tile[1])

@@ -1,9 +1,12 @@
 """Operations on tiles: the compiler accepts every one of them, others are rejected by name."""
 
+import numpy as np
 import pytest
 from packages.tokenplan.tests.tile_ir import kernels
 
-from tokenplan.tile_ir import DescriptionError, TileKernel
+from nki_dtypes import bfloat16
+from tokenplan.checker import Execution
+from tokenplan.tile_ir import DescriptionError, TileKernel, bytecode
 from tokenplan.tile_ir.computations import COMPUTATIONS, FLOATS, PRODUCTS
 from tokenplan.tile_ir.description import ATOMIC_MODES, ORDERS, SCOPES
 
@@ -73,7 +76,7 @@ X, ROW, INTEGERS, HALF = "x", "row", "integers", "half"
         ("addf", [X, HALF], {}, "half contains f16"),
         ("addf", [X, ROW], {}, "x and row have shapes"),
         ("addf", [1.0, 2.0], {}, "addf of numbers alone"),
-        ("exp", [INTEGERS], {}, "integers contains i32"),
+        ("exp", [INTEGERS], {}, "(?s)integers contains i32.*calculate with floats alone"),
         ("sum", [X], {"axis": 2}, "x has no axis 2"),
         ("sum", [X], {}, "sum takes axis alone"),
         ("transpose", [ROW], {}, "transpose of row"),
@@ -85,6 +88,13 @@ X, ROW, INTEGERS, HALF = "x", "row", "integers", "half"
         ("full", [], {"shape": (4,), "value": 1, "dtype": "f99"}, "unknown dtype 'f99'"),
         ("full", [], {"shape": (4,), "value": 300, "dtype": "i8"}, "full of 300 in i8"),
         ("full", [], {"shape": (4,), "value": 0.5, "dtype": "i8"}, "full of 0.5 in i8"),
+        ("full", [], {"shape": (4,), "value": float("nan"), "dtype": "i8"}, "full of nan in i8"),
+        ("full", [], {"shape": (4,), "value": float("inf"), "dtype": "i8"}, "full of inf in i8"),
+        ("full", [], {"shape": (4,), "value": 65520, "dtype": "f16"}, "full of 65520 in f16"),
+        ("full", [], {"shape": (4,), "value": -1e39, "dtype": "f32"}, "full of -1e[+]39 in f32"),
+        ("full", [], {"shape": (4,), "value": 3.4e38, "dtype": "bf16"}, "full of 3.4e[+]38"),
+        ("full", [], {"shape": (4,), "value": 10**400, "dtype": "f64"}, "full of 1000"),
+        ("full", [], {"shape": (4,), "value": "1", "dtype": "f32"}, "full of '1'"),
     ],
 )
 def test_operands_that_do_not_fit_are_rejected_by_name(operation, inputs, attributes, message):
@@ -114,3 +124,20 @@ def test_a_tile_is_used_where_it_exists():
             kernel.compute("exp", tile)
     with pytest.raises(DescriptionError, match="carry outside of loops"):
         kernel.carry(kernel.full(SHAPE, 1.0))
+
+
+FINITE = {"f16": 65519.0, "bf16": 3.3961773e38, "f32": 3.4028235e38, "f64": 1.7e308}
+
+
+@pytest.mark.parametrize("dtype", FINITE)
+def test_constants_are_rounded_to_even_and_stay_finite(dtype):
+    formats = {"f16": np.float16, "bf16": bfloat16, "f32": np.float32, "f64": np.float64}
+    numbers = [0.0, -0.0, 1.00390625, 1.01171875, -1 / 3, FINITE[dtype], np.inf, -np.inf, np.nan]
+    for number in numbers:
+        kernel = TileKernel("constant")
+        kernel.store(kernel.array("a", (1,), dtype), (0,), kernel.full((1,), number, dtype))
+        found = np.zeros(1, formats[dtype])
+        function = bytecode.read(kernels.bytes_of(kernel)).functions[0]
+        Execution([found], dtypes={"bf16": np.dtype(bfloat16)}).run(function)
+        assert found.tobytes() == np.float64(number).astype(formats[dtype]).tobytes(), number
+        assert np.isfinite(found[0].astype(float)) == np.isfinite(number)

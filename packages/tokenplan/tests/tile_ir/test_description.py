@@ -207,9 +207,57 @@ def test_names_indices_and_extents_that_do_not_exist_are_rejected():
         (lambda k, a: k.full(4, 1.0), "full, extents: integers"),
         (lambda k, a: k.store(a, (0, 0), k.full((64, 64), 1.0), padding="zero"),
          "store: a store has no padding"),
+        (lambda k, a: k.store(a, (0, 0), [[1.0]]), "store: a tile of this kernel"),
+        (lambda k, a: k.atomic(a, (0, 0), "addf", 1.0), "atomic: a tile of this kernel"),
+        (lambda k, a: k.load("a", (0, 0), (64, 64)), "load: an array of this kernel"),
+        (lambda k, a: k.store("a", (0, 0), k.full((64, 64), 1.0)), "store: an array of this"),
+        (lambda k, a: k.update(None, k.full((64, 64), 1.0)), "update: a tile of this kernel"),
+        (lambda k, a: TileKernel("class"), "the name of a kernel is an identifier"),
+        (lambda k, a: k.array(2, (64, 64)), "the name of an array is an identifier"),
     ],
 )  # fmt: skip
 def test_what_is_not_an_integer_or_a_sequence_is_named(wrong, message):
     kernel = TileKernel("types")
     with pytest.raises(DescriptionError, match=message):
         wrong(kernel, kernel.array("a", (64, 64)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "options", "index", "last"),
+    [
+        ((256, 64), None, {}, (4, 0), 3),
+        ((200, 64), None, {"padding": "zero"}, (4, 0), 3),
+        ((256, 64), (1, 256), {}, (4, 0), 3),
+        ((256, 64), None, {"traversal": (32, 64)}, (8, 0), 7),
+        ((256, 200), None, {}, (0, 4), 3),
+    ],
+)
+def test_an_index_outside_of_a_view_is_rejected(shape, strides, options, index, last):
+    """Tile IR does not define the access; a tile that is outside in part is masked."""
+    kernel = TileKernel("outside")
+    a = kernel.array("a", shape, strides=strides)
+    kernel.load(a, tuple(min(n, last) for n in index), (64, 64), **options)
+
+    with pytest.raises(DescriptionError, match=": no element of tile") as found:
+        kernel.load(a, index, (64, 64), **options)
+    assert f"expected: indices up to {last}" in str(found.value)
+    with pytest.raises(DescriptionError, match="no element"), kernel.loop("k", index[0] + 1) as k:
+        kernel.load(a, (k, index[1]), (64, 64), **options)
+    with kernel.loop("empty", 0) as k:
+        kernel.load(a, index, (64, 64), **options)
+
+
+def test_a_loop_whose_statements_raise_is_not_part_of_the_kernel():
+    kernel = TileKernel("interrupted")
+    a = kernel.array("a", (256, 64))
+    before = kernel.load(a, (0, 0), (64, 64))
+    with pytest.raises(DescriptionError), kernel.loop("k", 4) as k:
+        inside = kernel.load(a, (k, 0), (64, 64))
+        kernel.load(a, (k, 0), (48, 64))
+
+    assert len(kernel.described().body) == 1
+    kernel.store(a, (0, 0), before)
+    with pytest.raises(DescriptionError, match="is not a tile of this kernel here"):
+        kernel.store(a, (0, 0), inside)
+    with pytest.raises(DescriptionError, match="carry outside of loops"):
+        kernel.carry(before)

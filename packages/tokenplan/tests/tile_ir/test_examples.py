@@ -8,7 +8,15 @@ from neuroncore.program import execute_program
 from tokenplan import analyse
 from tokenplan.checker.tile_blocks import Execution
 from tokenplan.neuroncore import schedule
-from tokenplan.tile_ir import bytecode, emit, neuroncore_program, orders_of, total_orders
+from tokenplan.tile_ir import (
+    DescriptionError,
+    TileKernel,
+    bytecode,
+    emit,
+    neuroncore_program,
+    orders_of,
+    total_orders,
+)
 
 TARGETS = ("sm_80", "sm_90", "sm_100", "sm_120")
 SMALL = {
@@ -92,3 +100,39 @@ def test_a_gemm_has_its_full_depth_without_a_total_order(tileiras, target):
         shared.append(tileiras.statistics(cubin).shared_bytes)
 
     assert [size // 2**14 for size in shared] == [14, 7]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "strides", "message"),
+    [
+        ("f64", None, "array a contains f64"),
+        ("f8e5m2", None, "array a contains f8e5m2"),
+        ("f32", (32, 1), "elements of array a may share bytes"),
+        ("f32", (0, 1), "elements of array a may share bytes"),
+    ],
+)
+def test_arrays_that_a_neuroncore_program_lacks_are_rejected_by_name(dtype, strides, message):
+    with pytest.raises(DescriptionError, match=message):
+        neuroncore_program(copy_of("a", dtype, strides).described())
+
+
+NUMPY = {"f32": np.float32, "i8": np.int8, "i16": np.int16, "i32": np.int32}
+
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize("strides", [None, (1, 64), (80, 1), (-64, 1)])
+def test_a_copy_of_any_distinct_elements_is_a_neuroncore_program(dtype, strides):
+    """Also where names of arrays are those of tiles in programs."""
+    program = neuroncore_program(copy_of("t1", dtype, strides).described())
+    first = np.arange(64 * 64).reshape(64, 64).astype(NUMPY[dtype])
+    arrays = [first, np.zeros_like(first)]
+    execute_program(program, arrays)
+
+    assert (arrays[1] == first).all()
+
+
+def copy_of(name, dtype, strides):
+    kernel = TileKernel("copy")
+    a, b = kernel.array(name, (64, 64), dtype, strides), kernel.array("b", (64, 64), dtype)
+    kernel.store(b, (0, 0), kernel.load(a, (0, 0), (64, 64)))
+    return kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Any
 
 from tokenplan.tile_ir.bytecode import Number, Type, Value
@@ -58,10 +59,14 @@ def kind_of(found: Tile) -> Type:
 
 def _float(found: Tile, allowed: Sequence[str] = FLOATS) -> str:
     if found.dtype not in allowed:
+        cure = "compute a cast" if found.dtype in FLOATS else _INTEGERS
         raise DescriptionError(
-            f"{found.id} contains {found.dtype}", expected=", ".join(allowed), hint="compute a cast"
+            f"{found.id} contains {found.dtype}", expected=", ".join(allowed), hint=cure
         )
     return found.dtype
+
+
+_INTEGERS = "descriptions load, store and update integers, and calculate with floats alone"
 
 
 def _broadcast(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:
@@ -107,17 +112,31 @@ def _transposed(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[
 def _filled(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:
     shape, dtype, value = tuple(attributes["shape"]), attributes["dtype"], attributes["value"]
     check_extents("full", shape)
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        raise DescriptionError(f"full of {value!r}", expected="a number") from None
     if dtype not in BITS:
         raise DescriptionError(f"full has the unknown dtype {dtype!r}", expected=", ".join(BITS))
+    number = _number(value)
     if dtype[0] == "i":
         half = 1 << (ITEM_BITS[dtype] - 1 if dtype != "i1" else 0)
-        if value != int(value) or not -half <= value < 2 * half:
-            raise DescriptionError(f"full of {value} in {dtype}")
+        is_in = isfinite(number) and value == int(value) and -half <= value < 2 * half
+    else:
+        is_in = not isfinite(number) or abs(number) < _INFINITE[dtype]
+    if not is_in:
+        raise DescriptionError(f"full of {value} in {dtype}", expected=f"a number of {dtype}")
     return shape, dtype
+
+
+_INFINITE = {"f16": 65520.0, "bf16": (2 - 2**-8 - 2**-24) * 2.0**127,
+             "f32": (2 - 2**-24) * 2.0**127, "f64": inf}  # fmt: skip
+"""By dtype, the least number that is rounded to infinity; to bf16 by f32."""
+
+
+def _number(value: Any) -> float:
+    try:
+        if not isinstance(value, str | bytes):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise DescriptionError(f"full of {value!r}", expected="a number")
 
 
 def _cast(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from tokenplan.tile_ir.description import (
     integers,
 )
 from tokenplan.tile_ir.integers import INDEX_END
+from tokenplan.tile_ir.views import check_index_space
 
 
 @dataclass
@@ -116,11 +118,13 @@ class TileKernel:
         unique = self._id(_checked("a loop", name))
         opened, outer, self.body = _OpenLoop(unique, trips, dict(self.tiles)), self.body, []
         self.loops.append(opened)
-        yield Index.variable(unique)
-        self.loops.pop()
-        carried = tuple((a, b, c, d) for a, b, c, d in opened.carried)
-        outer.append(Repeat(unique, trips, tuple(self.body), carried, _caller()))
-        self.body, self.tiles = outer, opened.outside
+        try:
+            yield Index.variable(unique)
+            carried = tuple((a, b, c, d) for a, b, c, d in opened.carried)
+            outer.append(Repeat(unique, trips, tuple(self.body), carried, _caller()))
+        finally:  # a loop whose statements raise is not part of the kernel
+            self.loops.pop()
+            self.body, self.tiles = outer, opened.outside
         for *_, result in carried:
             self._define(result)
 
@@ -136,6 +140,7 @@ class TileKernel:
 
     def update(self, inside: Tile, value: Tile) -> Tile:
         """The next iteration has `value`; returns the result, to be used after the loop."""
+        self._use("update", inside)
         self._use("update", value)
         for entry in self.loops[-1].carried if self.loops else ():
             if entry[1] is inside:
@@ -151,6 +156,7 @@ class TileKernel:
     def load(self, array: Array, index: Sequence[Affine | int], tile: Sequence[int],
              name: str = "load", **options: Any) -> Tile:  # fmt: skip
         """The tile at this index; options are fields of `Transfer`."""
+        self._check_array(name, array)
         loaded = Tile(self._id(name), integers(f"{name}, extents", tile), array.dtype)
         return self._transfer("load", loaded.id, array, index, loaded, options)
 
@@ -166,14 +172,15 @@ class TileKernel:
                **options: Any) -> Tile:  # fmt: skip
         """Updates each element of the tile at this index with `operand` in one transaction; the
         elements before. `mode` is one of `ATOMIC_MODES`."""
+        self._use(name, operand)
         before = Tile(self._id(name), operand.shape, operand.dtype)
-        self._use(before.id, operand)
         options |= {"order": order, "scope": scope}
         return self._transfer("atomic", before.id, array, index, before, options, mode, operand)
 
     def _transfer(self, kind: str, identity: str, array: Array, index: Sequence[Affine | int],
                   tile: Tile, options: dict[str, Any], mode: str | None = None,
                   operand: Tile | None = None) -> Tile:  # fmt: skip
+        self._check_array(identity, array)
         if unknown := options.keys() - {*OPTIONS}:
             raise DescriptionError(
                 f"{identity}: unknown option {min(unknown)}", expected=", ".join(OPTIONS)
@@ -184,14 +191,18 @@ class TileKernel:
         made = Transfer(identity, array, _indices(identity, index), tile, kind, **options,
                         mode=mode, operand=operand, place=_caller())  # fmt: skip
         check_transfer(made)
-        if self.arrays.get(array.name) is not array:
-            raise DescriptionError(f"{identity}: {array.name} is not an array of this kernel")
         self._check_index(made)
         self.body.append(made)
         return tile if kind == "store" else self._define(tile)
 
+    def _check_array(self, name: str, array: Array) -> None:
+        if not isinstance(array, Array):
+            raise DescriptionError(f"{name}: an array of this kernel", got=type(array).__name__)
+        if self.arrays.get(array.name) is not array:
+            raise DescriptionError(f"{name}: {array.name} is not an array of this kernel")
+
     def _check_index(self, made: Transfer) -> None:
-        """Variables belong to loops around or the grid, and 32 bits contain the index."""
+        """Variables belong to loops around or the grid; 32 bits and the view contain the index."""
         trips = self.grids | {loop.variable: loop.trips for loop in self.loops}
         ranges = {name: (0, max(1, n) - 1) for name, n in trips.items()}
         for index in made.index:
@@ -205,6 +216,8 @@ class TileKernel:
                 raise DescriptionError(
                     f"{made.id}: indices are 0 to 2^31 - 1", got=f"{low} to {high}"
                 )
+        if all(trips.values()):
+            check_index_space(made, ranges)
 
     def compute(self, operation: str, *inputs: Tile | float, **attributes: Any) -> Tile:
         """The result of an operation of `tokenplan.tile_ir.computations`; numbers are constants."""
@@ -235,6 +248,11 @@ class TileKernel:
 
     def _use(self, name: str, tile: Tile, known: Mapping[str, Tile] | None = None) -> None:
         """Raises DescriptionError for a tile that the statement cannot use."""
+        if not isinstance(tile, Tile):
+            raise DescriptionError(
+                f"{name}: a tile of this kernel", got=type(tile).__name__,
+                hint="load it from an array, or compute it",
+            )  # fmt: skip
         if (self.tiles if known is None else known).get(tile.id) is not tile:
             raise DescriptionError(
                 f"{name}: {tile.id} is not a tile of this kernel here",
@@ -252,8 +270,11 @@ class TileKernel:
 
 def _checked(what: str, name: str) -> str:
     """The name, which is one of a variable in every target."""
-    if not (name.isidentifier() and name.isascii()):
-        raise DescriptionError(f"the name of {what} is an identifier", got=repr(name))
+    if not (isinstance(name, str) and name.isidentifier() and name.isascii()) or iskeyword(name):
+        raise DescriptionError(
+            f"the name of {what} is an identifier", expected="ASCII, and no keyword of Python",
+            got=repr(name),
+        )  # fmt: skip
     return name
 
 

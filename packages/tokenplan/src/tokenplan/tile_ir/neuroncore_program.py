@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import log
 
 from neuroncore.program import Affine, Program, parse_program
 from tokenplan.tile_ir.description import (
+    Array,
     Compute,
     Described,
     DescriptionError,
@@ -17,7 +19,8 @@ from tokenplan.tile_ir.description import (
     Transfer,
 )
 
-_DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
+_DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i8": "int8", "i16": "int16",
+           "i32": "int32"}  # fmt: skip
 _TWO = {
     "addf": "add",
     "subf": "subtract",
@@ -36,7 +39,9 @@ def neuroncore_program(described: Described, target: str = "trn2", nki: str = "0
     Raises DescriptionError for an operation that the NeuronCore does not have in this form, and
     ProgramTextError or ProgramError for a limit of an instruction.
     """
-    writer = _Writer()
+    for array in described.arrays:
+        _check_array(array)
+    writer = _Writer({*(a.name for a in described.arrays), *described.ranges()})
     arrays = ", ".join(f"{a.name}: {_DTYPES[a.dtype]}{list(a.shape)}" for a in described.arrays)
     head = [f'program("{target}", "{nki}")', f"def {described.name}({arrays}):"]
     writer.depth = 1
@@ -49,8 +54,27 @@ def neuroncore_program(described: Described, target: str = "trn2", nki: str = "0
     return parse_program(text, described.name)
 
 
+def _check_array(array: Array) -> None:
+    """Raises DescriptionError for what a parameter of a program cannot be."""
+    if array.dtype not in _DTYPES:
+        raise DescriptionError(
+            f"array {array.name} contains {array.dtype}", expected=", ".join(_DTYPES),
+            hint="the NeuronCore has no such dtype",
+        )  # fmt: skip
+    reach = 1
+    for size, stride in sorted(chain(*array.layout.dims), key=lambda factor: abs(factor[1])):
+        if size > 1 and abs(stride) < reach:
+            raise DescriptionError(
+                f"elements of array {array.name} may share bytes",
+                hint="the NeuronCore program has arrays whose elements are distinct",
+            )
+        reach += (size - 1) * abs(stride)
+
+
 @dataclass
 class _Writer:
+    names: set[str]
+    """Of arrays and variables."""
     lines: list[str] = field(default_factory=list)
     depth: int = 0
     buffers: dict[str, str] = field(default_factory=dict)
@@ -68,7 +92,8 @@ class _Writer:
     def new(self, shape: Sequence[int], dtype: str, space: str = "sbuf") -> str:
         """The name of a new buffer."""
         self.count += 1
-        name = f"t{self.count}"
+        while (name := f"t{self.count}") in self.names:
+            self.count += 1
         self.line(f"{name} = buffer({_DTYPES[dtype]}{list(shape)}, {space})")
         return name
 

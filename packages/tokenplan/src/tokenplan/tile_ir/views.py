@@ -37,6 +37,26 @@ def view_of(made: Transfer) -> TileView:
     return TileView("pointer_tile", found.tile, reason="a strided traversal of a tiled layout")
 
 
+def check_index_space(made: Transfer, ranges: Mapping[str, tuple[int, int]]) -> None:
+    """Raises DescriptionError for an index outside of a view: Tile IR does not define the access.
+
+    Of a pointer tile, what is outside is masked.
+    """
+    for dim, (index, step) in enumerate(zip(made.index, made.step, strict=True)):
+        size, last, name = made.array.shape[dim], index.bounds(ranges)[1], made.array.name
+        if last * step >= size and view_of(made).is_view:
+            raise DescriptionError(
+                f"{made.id}: no element of tile {last} along dimension {dim} is in {name}",
+                expected=f"indices up to {(size - 1) // step}",
+                got=str(index) if index.is_constant else f"{index}, up to {last}",
+                hint="use fewer iterations or a longer array: the last tile may be outside in part",
+                rule=_SPACE,
+            )  # fmt: skip
+
+
+_SPACE = "CUDA Tile IR: indices lie within the index space of a view"
+
+
 @dataclass
 class Views:
     """Views that exist already, by what they show."""

@@ -67,8 +67,9 @@ class BodyBuilder:
         """A number, or a tile of equal ones."""
         element = str(kind["element"])
         if element == "bf16":
-            bits = np.float32(value).view(np.uint32) + 0x8000 >> 16
-            data = np.uint16(bits).tobytes()
+            bits = int(np.float32(value).view(np.uint32))
+            to_even = bits + 0x7FFF + (bits >> 16 & 1)
+            data = np.uint16(to_even >> 16).tobytes()
         else:
             data = np.asarray(value, BITS[element]).tobytes()
         return self.one("constant", kind, {"value": data})
