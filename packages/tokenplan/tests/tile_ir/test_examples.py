@@ -122,7 +122,7 @@ NUMPY = {"f32": np.float32, "i8": np.int8, "i16": np.int16, "i32": np.int32}
 @pytest.mark.parametrize("dtype", NUMPY)
 @pytest.mark.parametrize("strides", [None, (1, 64), (80, 1), (-64, 1)])
 def test_a_copy_of_any_distinct_elements_is_a_neuroncore_program(dtype, strides):
-    """Also where names of arrays are those of tiles in programs."""
+    """Also where an array has the name that a tile would have."""
     program = neuroncore_program(copy_of("t1", dtype, strides).described())
     first = np.arange(64 * 64).reshape(64, 64).astype(NUMPY[dtype])
     arrays = [first, np.zeros_like(first)]
