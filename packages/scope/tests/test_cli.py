@@ -68,7 +68,7 @@ VIEWS = {
     "Tensors": "infinity",
     "Roofline": "HBM bandwidth",
     "What if": "the kernel is played again",
-    "Advice": "Much of the critical path is dma_copy",
+    "Advice": "dma_copy on the critical path",
 }
 
 
@@ -146,9 +146,9 @@ def test_what_is_not_a_page_is_rejected(command, copied, tmp_path, capsys):
 
 def rejected(command: str, page: Path, other: Path, capsys) -> str:
     """What a command says that rejects the other page."""
-    files = [str(page), str(other)] if command == "compare" else [str(other)]
+    words = {"compare": [str(page), str(other)], "png": [str(other), "Memory", "-o", "m.png"]}
     with pytest.raises(SystemExit, match="2"):
-        main([command, *files])
+        main([command, *words.get(command, [str(other)])])
     return capsys.readouterr().err.removeprefix("nki-scope: ").strip()
 
 
@@ -158,7 +158,7 @@ DAMAGED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["show", "compare"])
+@pytest.mark.parametrize("command", ["show", "compare", "png"])
 @pytest.mark.parametrize("data", DAMAGED)
 def test_damaged_data_and_data_of_another_version_are_rejected(
     command, data, copied, tmp_path, capsys

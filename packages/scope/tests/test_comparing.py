@@ -82,7 +82,16 @@ def test_the_text_has_the_totals_and_the_lines_that_changed(pages, data_of, caps
     assert main(["compare", *map(str, pages)]) == 0
     text = capsys.readouterr().out
     assert f"stream on trn2, device: {first:.2f} to {second:.2f} µs" in text
-    assert "kernels.py:10  nisa.dma_copy(dst=tile" in text
+    assert "-131072 HBM bytes, -4 micro-ops   kernels.py:10  nisa.dma_copy(dst=tile" in text
+
+
+def test_kernels_of_two_names_are_both_named(page_of, tmp_path, capsys):
+    x = np.ones((128, 512), np.float32)
+    old = page_of(STREAM, "stream", x).rename(tmp_path / "old.html")
+    new = page_of(STREAM.replace("stream", "river"), "river", x)
+
+    assert main(["compare", str(old), str(new)]) == 0
+    assert capsys.readouterr().out.startswith("stream and river on trn2, ")
 
 
 def test_the_page_of_both_has_the_same_differences(pages, browser, tmp_path):

@@ -272,6 +272,23 @@ def test_a_script_that_runs_no_kernel_is_told_how_to_name_one(tmp_path):
     assert "(no kernel ran: name one as FILE.py:FUNCTION with its arrays, " in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "x"}, "mode: 'x' is not a choice"),
+        ({"advice": "x"}, "advice: 'x' is not a choice"),
+        ({"results": -1}, "results: -1 of them cannot be kept"),
+        ({"file": "/nowhere/a.html"}, "file /nowhere/a.html: no such folder /nowhere"),
+    ],
+)
+def test_options_that_are_no_choices_are_rejected_before_the_kernel_runs(options, message):
+    def kernel(x):
+        raise AssertionError("it ran")
+
+    with pytest.raises(KernelError, match=re.escape(message)):
+        page(kernel, np.ones(4, np.float32), **options)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_named(tmp_path):
     script = tmp_path / "script.py"

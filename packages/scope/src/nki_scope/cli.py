@@ -27,7 +27,7 @@ from neuroncore.commands.streams import command_line
 from neuroncore.commands.suggestions import did_you_mean
 from neuroncore.errors import LaunchError
 from nki_scope.document import OTHER_VERSION, Columns, compared, data_of, summary_of, unpacked
-from nki_scope.sections import compare_pages
+from nki_scope.sections import METRICS, compare_pages
 
 _EXAMPLES = """\
 examples:
@@ -217,18 +217,21 @@ def _differences(found: Mapping[str, Any]) -> Iterator[str]:
 def _kernel_differences(kernel: Mapping[str, Any]) -> Iterator[str]:
     first, second = kernel["first"], kernel["second"]
     mode = second["mode"].replace("_", " ")
+    names = " and ".join(dict.fromkeys((first["name"], second["name"])))
     yield (
-        f"{second['name']} on {second['target']}, {mode}: "
+        f"{names} on {second['target']}, {mode}: "
         f"{first['total_ns'] / 1e3:.2f} to {second['total_ns'] / 1e3:.2f} µs "
         f"({second['total_ns'] / (first['total_ns'] or 1) - 1:+.1%}), "
         f"{second['hbm_bytes'] - first['hbm_bytes']:+} HBM bytes, "
         f"{second['micro_ops'] - first['micro_ops']:+} micro-ops"
     )
     for row in kernel["lines"][:MOST_LINES]:
-        path, busy = (after - before for before, after in (row["critical_path_ns"], row["busy_ns"]))
-        if path or busy:
+        path, *others = (after - before for before, after in (row[name] for name in METRICS))
+        if path or any(others):
+            _, hbm_bytes, micro_ops = others
+            counts = f"{hbm_bytes:+.0f} HBM bytes, {micro_ops:+.0f} micro-ops"
             where = row["second"] or row["first"]
-            yield f"{path / 1e3:+12.2f} µs  {where}  {row['text']}"
+            yield f"{path / 1e3:+12.2f} µs  {counts:32}  {where}  {row['text']}"
 
 
 def _add_view(suffix: str, parser: argparse.ArgumentParser) -> None:
@@ -277,13 +280,15 @@ def _svg(given: argparse.Namespace) -> int:
 
 def _view(given: argparse.Namespace) -> str:
     """The name of the view as the page has it. Raises LaunchError where it has none."""
+    _address(given.file)
+    _unpacked(given.file, given.file.read_text("utf-8", errors="replace"))
     shown = _browse(given, "", "--dump-dom")
     names = [unescape(name) for name in re.findall(r'role="tab"[^>]*>([^<]*)<', shown)]
     found = {name.casefold(): name for name in names}
     if given.view.casefold() not in found:
         raise LaunchError(
             f"{given.file}: no view {given.view!r}{did_you_mean(given.view, names)}",
-            expected=" or ".join(names) or "a page that --report of this version wrote",
+            expected=" or ".join(names),
         )
     return found[given.view.casefold()]
 

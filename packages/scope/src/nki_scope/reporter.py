@@ -13,7 +13,7 @@ import numpy as np
 
 import nki_runtime
 from neuroncore.checks import Memory, Report
-from neuroncore.commands.files import write_text
+from neuroncore.commands.files import check_writable, write_text
 from neuroncore.commands.reporting import ADVICE
 from neuroncore.commands.tracebacks import place_of_user
 from neuroncore.errors import LaunchError
@@ -23,7 +23,7 @@ from neuroncore.machine.observe import Event, watched_by
 from neuroncore.machine.results import shown
 from neuroncore.memory import View
 from neuroncore.program import calls
-from neuroncore.timeline import Timeline, estimate, rules
+from neuroncore.timeline import MODES, Timeline, estimate, rules
 from nki_runtime.trace import LaunchRecorder
 from nki_scope.document import Columns, Sources, html_page
 from nki_scope.sections import (
@@ -266,11 +266,15 @@ def page(
     `mode` "as_written" as written alone. With a `reference`, a function of the same arguments, the
     page shows how far each result is from its own. `advice` "all" plays every variant of a large
     kernel, for as long as that takes; "quick" names how many were not played. The page has the
-    values of the first `results` inputs and results of instructions. Raises OSError where the file
-    cannot be written.
+    values of the first `results` inputs and results of instructions. Raises LaunchError for
+    options that are not choices, OutputError where the file cannot be written.
     """
-    if advice not in ADVICE:
-        raise LaunchError(f"advice: {advice!r} is not a choice", expected=" or ".join(ADVICE))
+    for name, given, choices in (("advice", advice, ADVICE), ("mode", mode, MODES)):
+        if given not in choices:
+            raise LaunchError(f"{name}: {given!r} is not a choice", expected=" or ".join(choices))
+    if results < 0:
+        raise LaunchError(f"results: {results} of them cannot be kept", expected="0 or more")
+    check_writable(Path(file), "file")
     reporter = Reporter("nki_scope.page", Path(file), mode, advice)
     reporter.watcher.most_results = results
     reporter.watcher.reference = reference

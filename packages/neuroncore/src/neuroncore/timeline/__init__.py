@@ -6,7 +6,7 @@ from neuroncore.lazy_names import lazy_names
 from neuroncore.timeline.compilation.loop_transformations import Expansion, hoisted
 from neuroncore.timeline.compilation.toolchain import TRANSFORMATIONS, Transformation
 from neuroncore.timeline.dependences.order import Gate, Order
-from neuroncore.timeline.estimate import estimate, latency_ns, reject_illegal
+from neuroncore.timeline.estimate import MODES, estimate, latency_ns, reject_illegal
 from neuroncore.timeline.model.bars import CAUSES, KINDS
 from neuroncore.timeline.model.clock import ticks_per_ns
 from neuroncore.timeline.model.constants import Constants, constants, machine
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CAUSES",
     "KINDS",
+    "MODES",
     "TRANSFORMATIONS",
     "Bar",
     "Candidate",

@@ -3,7 +3,7 @@
 from nki_scope.sections.advice import advice_section, advice_text
 from nki_scope.sections.budget import MOST_PLAYED, Budget
 from nki_scope.sections.causes import causes_of, lines_of
-from nki_scope.sections.comparison import compare_pages
+from nki_scope.sections.comparison import METRICS, compare_pages
 from nki_scope.sections.kernel import instances_of, kernel_section
 from nki_scope.sections.memory import memory_section
 from nki_scope.sections.migration import migration_section
@@ -13,6 +13,7 @@ from nki_scope.sections.tensors import MOST_RESULTS, Snapshots
 from nki_scope.sections.what_if import what_if_section
 
 __all__ = [
+    "METRICS",
     "MOST_CALLS",
     "MOST_PLAYED",
     "MOST_RESULTS",

@@ -42,6 +42,8 @@ SHORT_PASS = 64
 FEW_QUEUES = 4
 """If one issues at least as many of the transfers as each of so many would."""
 SHOWN_LINES = 3
+LEAST_SHARE = 0.02
+"""Of the critical path, below which a line is not shown."""
 EVACUATORS = (Engine.vector, Engine.scalar)
 Buffers = Mapping[str, Buffer]
 
@@ -334,10 +336,11 @@ def lines_of(timeline: Timeline) -> Iterator[Cause]:
     """The lines with the largest shares of the critical path."""
     for where, share in list(timeline.by_line().items())[:SHOWN_LINES]:
         found = [call for call in calls(timeline.source.body) if _where(call) == where]
-        if found:
+        if found and share >= LEAST_SHARE:
             yield Cause(
-                f"Much of the critical path is {found[0].instruction}",
-                f"{share:.1%} of the critical path is line {where.rpartition(':')[2]}.",
+                f"{found[0].instruction} on the critical path",
+                f"{share:.1%} of it is line {where.rpartition(':')[2]}. The bound may be more: "
+                "without the line, what needs its results starts at once.",
                 "its instructions are left out: no change of the line gains more",
                 found, change=each(set(map(id, found)), left_out), is_bound=True,
             )  # fmt: skip
