@@ -62,8 +62,11 @@ def found_kernels() -> dict[str, Callable[[], TileKernel]]:
 
 
 def counted(data: bytes, target: str) -> str:
-    """Barriers, registers, shared memory and instructions of a binary."""
-    found = compiler.statistics(compiler.compile_bytecode(data, target).cubin)
+    """Barriers, registers, shared memory and instructions of a binary; or why there is none."""
+    try:
+        found = compiler.statistics(compiler.compile_bytecode(data, target).cubin)
+    except compiler.CompilerError as wrong:
+        return wrong.what
     return f"{found.barriers} / {found.registers} / {found.shared_bytes} / {found.total}"
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import pytest
@@ -68,6 +69,19 @@ def test_another_compiler_or_one_without_a_version_is_named(tmp_path, monkeypatc
     compiler.version.cache_clear()
 
     assert len(set(keys)) == 2
+
+
+def test_a_compiler_that_makes_no_binary_is_named_also_in_tables(tmp_path, monkeypatch):
+    script = tmp_path / "tileiras"
+    monkeypatch.setattr(compiler, "tool", lambda name: script)
+    counted = run_path(str(Path(__file__).parents[4] / "benchmarks/tile_ir.py"))["counted"]
+    for line, message in (("exit 0", "made no binary"), ("exit 1", "rejected the bytecode"),
+                          ("kill -SEGV $$", "crashed with signal 11")):  # fmt: skip
+        script.write_text(f"#!/bin/sh\n{line}\n")
+        script.chmod(0o755)
+        with pytest.raises(compiler.CompilerError, match=f"tileiras {message} for sm_90"):
+            compiler.compile_bytecode(b"", "sm_90")
+        assert counted(b"", "sm_90") == f"tileiras {message} for sm_90"
 
 
 def test_a_full_disk_ends_the_sweep_with_a_cure(tileiras, tmp_path):

@@ -137,7 +137,9 @@ def compile_bytecode(
 
 
 def _ending(code: int) -> str:
-    return f"crashed with signal {-code}" if code < 0 else "rejected the bytecode"
+    if code < 0:
+        return f"crashed with signal {-code}"
+    return "rejected the bytecode" if code else "made no binary"
 
 
 _REMARK = re.compile(
