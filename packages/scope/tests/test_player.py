@@ -15,16 +15,7 @@ from members import ROOT
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program import Program, calls, parse_program
 from neuroncore.targets import TARGETS
-from neuroncore.timeline import (
-    Candidate,
-    Timeline,
-    constants,
-    estimate,
-    machine,
-    replay,
-    rules,
-    ticks_per_ns,
-)
+from neuroncore.timeline import Timeline, constants, estimate, machine, ticks_per_ns
 from neuroncore.timeline.compilation.call_demands import Described
 from neuroncore.timeline.compilation.compiler import Compiler
 from neuroncore.timeline.model.clock import Clock
@@ -33,7 +24,8 @@ from neuroncore.timeline.playing.state import State
 from neuroncore.work import charging
 from nki_scope import Reporter
 from nki_scope.document import Columns
-from nki_scope.sections import ReplaySections, instances_of
+from nki_scope.sections import ReplaySections, instances_of, rules
+from nki_scope.sections.micro_op_tables import Candidate, replay
 
 CHANGES = {
     "DMA_START": 0.5, "DMA_BANDWIDTH": 2, "DMA_GAP": 0, "DMA_DESCRIPTOR": 3, "SEMAPHORE": 7,

@@ -23,7 +23,7 @@ from neuroncore.machine.observe import Event, watched_by
 from neuroncore.machine.results import shown
 from neuroncore.memory import View
 from neuroncore.program import calls
-from neuroncore.timeline import MODES, Timeline, estimate, rules
+from neuroncore.timeline import MODES, Timeline, estimate
 from nki_runtime.trace import LaunchRecorder
 from nki_scope.document import Columns, Sources, html_page
 from nki_scope.sections import (
@@ -41,6 +41,7 @@ from nki_scope.sections import (
     lines_of,
     memory_section,
     migration_section,
+    rules,
     what_if_section,
 )
 

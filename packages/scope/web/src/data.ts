@@ -72,7 +72,7 @@ export interface LoopSums {
   calls: [first: number, last: number]
 }
 export interface WhatIf { kind: string; name: string; to: string; totalNs?: number; reason?: string }
-/** What neuroncore.timeline.replay gives: the candidates of a toolchain by target; the fastest counts. */
+/** What nki_scope.sections.micro_op_tables gives: the candidates of a toolchain by target; the fastest counts. */
 export interface Replay<T = Column> {
   tables: Table<T>[];
   candidates: Record<string, Candidate<T>[] | { reason: string }>;

@@ -11,7 +11,6 @@ from neuroncore.timeline.model.bars import CAUSES, KINDS
 from neuroncore.timeline.model.clock import ticks_per_ns
 from neuroncore.timeline.model.constants import Constants, constants, machine
 from neuroncore.timeline.model.constants_file import constants_text, read_constants
-from neuroncore.timeline.replay import Candidate, Replay, Table, replay, rules
 from neuroncore.timeline.results.timeline import (
     Bar,
     CriticalPathStep,
@@ -31,7 +30,6 @@ __all__ = [
     "MODES",
     "TRANSFORMATIONS",
     "Bar",
-    "Candidate",
     "Comparison",
     "Constants",
     "CriticalPathStep",
@@ -41,8 +39,6 @@ __all__ = [
     "Order",
     "Profile",
     "Refit",
-    "Replay",
-    "Table",
     "Timeline",
     "Transformation",
     "compare",
@@ -59,8 +55,6 @@ __all__ = [
     "read_constants",
     "refit",
     "reject_illegal",
-    "replay",
-    "rules",
     "ticks_per_ns",
 ]
 

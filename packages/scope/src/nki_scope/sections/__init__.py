@@ -6,6 +6,7 @@ from nki_scope.sections.causes import causes_of, lines_of
 from nki_scope.sections.comparison import METRICS, compare_pages
 from nki_scope.sections.kernel import instances_of, kernel_section
 from nki_scope.sections.memory import memory_section
+from nki_scope.sections.micro_op_tables import rules
 from nki_scope.sections.migration import migration_section
 from nki_scope.sections.own_constants import constants_of
 from nki_scope.sections.replay import MOST_CALLS, ReplaySections
@@ -30,5 +31,6 @@ __all__ = [
     "lines_of",
     "memory_section",
     "migration_section",
+    "rules",
     "what_if_section",
 ]

@@ -9,8 +9,9 @@ from itertools import chain
 from typing import Any
 
 from neuroncore.program import Allocate, Call, Loop, Program, calls, walk
-from neuroncore.timeline import Candidate, Replay, Table, Timeline, replay
+from neuroncore.timeline import Timeline
 from nki_scope.document import Columns
+from nki_scope.sections.micro_op_tables import Candidate, Replay, Table, replay
 from nki_scope.sections.own_constants import constants_of, own_values
 
 MOST_OVERLAPS = 2_000_000

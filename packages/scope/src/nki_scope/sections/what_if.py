@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from neuroncore.errors import KernelError
-from neuroncore.timeline import Timeline, estimate, rules
+from neuroncore.timeline import Timeline, estimate
 from nki_scope.sections.budget import NOT_PLAYED, Budget
+from nki_scope.sections.micro_op_tables import rules
 from nki_scope.sections.own_constants import constants_of
 
 FACTORS = (0.0, 0.5, 2.0)
