@@ -50,6 +50,7 @@ class Renamer:
         stores is in `place` from the start. None where the tile is used in another way too."""
         buffer = self.buffers[tile.buffer]
         alike = buffer.dtype is self.buffers[place.buffer].dtype and tile.dtype is None
+        alike &= tile.shape[:1] == place.shape[:1]  # as many partitions
         here = _allocation(block, buffer)
         if here is None or not (alike and _is_all(tile, buffer)):
             return None
