@@ -200,7 +200,7 @@ ip, jf = nl.arange(4)[:, None], nl.arange(5)[None, :]
         np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.filterwarnings("ignore:tensor_copy. src starts at partition")  # of 0.1
+@pytest.mark.filterwarnings("ignore:tensor_copy. src has . partitions and does not start")  # of 0.1
 @pytest.mark.parametrize(
     ("index", "expected"),
     [
