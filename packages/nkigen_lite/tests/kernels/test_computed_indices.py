@@ -117,7 +117,7 @@ def test_additions_at_equal_places_are_all_made(dtype, bitwise):
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int32, np.int8, np.bool_])
 def test_many_known_rows_are_gathered(dtype, bitwise):
     known = indices(900, 700)
-    x = (floats(900, 6) * 9).astype(dtype)
+    x = (floats(900, 512) * 9).astype(dtype)
     kernel = compile(lambda x: x[known], x)
 
     assert kernel.stats.instructions < 30

@@ -21,6 +21,8 @@ from nkigen_lite.tensors.errors import (
 MOST_SLICES = 256
 """Of one array, beyond which rows are gathered: 1024 of 32,000 rows are 512 slices (27.3 us on
 trn2) or 17 instructions (28.0 us). Fewer slices are faster than a gather, and so are columns."""
+LONG_ROW_BYTES = 512
+"""Of a row that is gathered: shorter ones are picked on chip."""
 
 _WITHIN: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "clip": lambda places, n: np.clip(places, 0, n - 1),
@@ -45,7 +47,8 @@ def take_known(a: Array, indices: Any, axis: int, mode: str) -> Array:
 def taken(a: Array, places: np.ndarray, axis: int) -> Array:
     """The elements at these places of one axis: slices, or one gather instead of very many."""
     runs = list(_runs([int(p) for p in places]))
-    if len(runs) > MOST_SLICES and prod(a.shape[:axis]) == 1:
+    row_bytes = prod(a.shape[axis + 1 :]) * a.dtype.itemsize
+    if len(runs) > MOST_SLICES and prod(a.shape[:axis]) == 1 and row_bytes >= LONG_ROW_BYTES:
         index = traced(a.tape, places.astype(np.int32)).value
         return fresh(a.tape, a.tape.emit("gather", a.value, index, axis=axis), a.dtype)
     parts = [part_of(a, axis, first, first + step * count, step) for first, step, count in runs]
