@@ -34,13 +34,13 @@ def changed_by_transformations(seed: int, target: str, version: str) -> Counter[
     return found
 
 
-SEEDS = range(12)
+SEEDS = (0, *range(2, 13))  # 1 is changed by nothing in two of the versions
 
 
 @pytest.mark.parametrize(("target", "version"), VERSIONS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_transformed_programs_compute_the_same(seed, target, version):
-    changed_by_transformations(seed, target, version)
+    assert changed_by_transformations(seed, target, version), "no transformation changed it"
 
 
 @pytest.mark.thorough

@@ -132,11 +132,11 @@ _INFINITE = {"f16": 65520.0, "bf16": (2 - 2**-8 - 2**-24) * 2.0**127,
 
 def _number(value: Any) -> float:
     try:
-        if not isinstance(value, str | bytes):
-            return float(value)
+        if isinstance(value, str | bytes):
+            raise TypeError("a text")
+        return float(value)
     except (TypeError, ValueError, OverflowError):
-        pass
-    raise DescriptionError(f"full of {value!r}", expected="a number")
+        raise DescriptionError(f"full of {value!r}", expected="a number") from None
 
 
 def _cast(inputs: Sequence[Tile], attributes: Mapping[str, Any]) -> tuple[Shape, str]:
