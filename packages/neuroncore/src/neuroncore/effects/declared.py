@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from numpy.lib.stride_tricks import as_strided
 
+from neuroncore.records import record
+
 if TYPE_CHECKING:
     from neuroncore.memory import View
 
@@ -27,7 +29,7 @@ class Touch(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Effect:
     """`operand` (by name, or a register such as "scalar.accumulators") is touched."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from neuroncore.integers.sumsets import sumset
+from neuroncore.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Footprint:
     """Bytes of one tensor: offset + Σ strides[d] · i[d], each the first of `itemsize` bytes.
 
@@ -54,6 +53,8 @@ class Footprint:
 
     def moved(self, by: int) -> Footprint:
         """The same bytes `by` further."""
+        if not by:
+            return self
         return Footprint(self.offset + by, self.shape, self.strides, self.itemsize)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Self
 
+from neuroncore.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Affine:
     """An integer that depends affinely on loop variables; terms are sorted and never zero.
 
@@ -61,10 +62,10 @@ class Affine:
 
     def __add__(self, other: int | Affine) -> Affine:
         if not isinstance(other, Affine):
-            return Affine(self.constant + other, self.terms)
+            return Affine(self.constant + other, self.terms) if other else self
         constant = self.constant + other.constant
         if not other.terms:
-            return Affine(constant, self.terms)
+            return Affine(constant, self.terms) if other.constant else self
         terms = _summed(self.terms, other.terms) if self.terms else other.terms
         return Affine(constant, terms)
 
@@ -77,6 +78,8 @@ class Affine:
         return self * -1
 
     def __mul__(self, factor: int) -> Affine:
+        if factor == 1:
+            return self
         if not factor:
             return Affine()
         return Affine(self.constant * factor, tuple((n, c * factor) for n, c in self.terms))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neuroncore.errors import Place
+from neuroncore.records import record
 from nkigen_lite.ops import OPS, Op
 from nkigen_lite.tensors.spec import Spec
 
@@ -19,7 +20,7 @@ class Value:
     spec: Spec
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Node:
     """One operation: `name` is the value it makes, `operands` are names of values, `spec` follows
     from the record. `origin` is the user's source line."""

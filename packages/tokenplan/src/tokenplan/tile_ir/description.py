@@ -271,7 +271,6 @@ _VALUE = "load the values of an array that contains them"
 _XOR = "give the array a layout with a swizzle"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Index(Affine):
     """A variable of the grid or a loop, or a sum; other operations are rejected by name.
 
@@ -280,6 +279,7 @@ class Index(Affine):
     -k + 63 k + 1 3 True
     """
 
+    __slots__ = ()
     __array_ufunc__ = None
 
     def __add__(self, other: int | Affine) -> Index:

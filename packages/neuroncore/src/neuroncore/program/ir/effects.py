@@ -13,12 +13,13 @@ from neuroncore.machine.accesses import Touched
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program.ir.binding import index_stride, machine_call, seen_as, specs_of
 from neuroncore.program.ir.nodes import Access, Buffer, Call
+from neuroncore.records import record
 from neuroncore.surface import DEFAULT_VERSION
 
 _ZERO = Affine()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BoundEffect:
     """One effect: the footprint with the access's offset at 0, and what an offset is in bytes."""
 

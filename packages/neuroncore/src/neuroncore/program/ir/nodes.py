@@ -17,12 +17,13 @@ from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import SignatureError
 from neuroncore.instructions import INSTRUCTIONS, Instruction
 from neuroncore.integers.affine import Affine
+from neuroncore.records import record
 from neuroncore.source_location import Place
 from neuroncore.spec import row_major
 from nki_dtypes import DType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Buffer:
     """A tensor: created where its Allocate stands, or a parameter of the program.
 
@@ -64,7 +65,7 @@ class Buffer:
         return self.size * self.dtype.itemsize
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Indirect:
     """A dynamic part of an access: an index read on the device moves it along `dim` of its buffer.
 
@@ -83,7 +84,7 @@ class Indirect:
         return self.steps or (buffer.shape[self.dim], buffer.strides[self.dim])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Access:
     """Elements of a buffer: offset + Σ strides[d] · index[d], counted in elements of `dtype`.
 
@@ -122,7 +123,7 @@ def whole(buffer: Buffer) -> Access:
     return Access(buffer.name, Affine(), buffer.shape, buffer.strides)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Allocate:
     """A buffer comes to life here, with undefined content, anew each time this is reached; one with
     `content` is a constant, holds that, and stands outside of loops.
@@ -137,7 +138,7 @@ class Allocate:
 Value = Access | float | int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """One instruction: every operand (access, number or None) and attribute of its record.
 

@@ -7,13 +7,13 @@ drops it. Any other access needs its strides spelled out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from neuroncore.integers.affine import Affine
 from neuroncore.program.ir.nodes import Access, Buffer
+from neuroncore.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slice:
     """`count` elements from `start`, every `step`-th."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from neuroncore.enums import MemorySpace
 from neuroncore.machine.core import NeuronCore
@@ -16,12 +16,13 @@ from neuroncore.program import (
     accesses,
     walk,
 )
+from neuroncore.records import record
 from neuroncore.timeline.compilation.dead_stores import DefinedElements
 from neuroncore.timeline.compilation.loop_transformations import allocates
 from neuroncore.timeline.compilation.rewriting import Legality
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PingPong(Allocate):
     """An allocation of one of two places."""
 

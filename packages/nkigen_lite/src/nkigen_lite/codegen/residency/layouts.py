@@ -8,6 +8,7 @@ from itertools import chain, product
 from math import prod
 
 from neuroncore.program import Access, Affine
+from neuroncore.records import record
 from neuroncore.targets import QUADRANT
 
 MOST_PARTS = 8
@@ -17,7 +18,7 @@ Ranges = dict[str, range]
 """The values of the loop variables in scope."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Factor:
     """A part of an axis: `count` places, `partitions` and `elements` from one to the next."""
 
@@ -26,7 +27,7 @@ class Factor:
     elements: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placed:
     """An access on chip: the first partition, the first element there, the factors of each axis."""
 

@@ -24,8 +24,8 @@ from neuroncore.program import (
     Loop,
     Statement,
     accesses,
-    call_effects,
 )
+from neuroncore.program.ir.binding import machine_call, specs_of
 from nkigen_lite.codegen.residency.layouts import Ranges
 
 Body = tuple[Statement, ...]
@@ -108,8 +108,9 @@ class Renamer:
         """The operands that the call reads."""
         known = self.reads.get(id(call))
         if known is None:
-            effects = call_effects(call, self.buffers, self.core, self.nki).places
-            read = (e.effect.operand for e in effects if e.effect.touch is not Touch.write)
+            made = machine_call(call, specs_of(call, self.buffers, self.core), self.core, self.nki)
+            effects = call.record.effects(made)
+            read = (effect.operand for effect in effects if effect.touch is not Touch.write)
             known = self.reads[id(call)] = call, frozenset(read)
         return known[1]
 
