@@ -15,6 +15,7 @@ import numpy as np
 from neuroncore.program import Program, parse_program
 
 ROWS, TRIPS = 128, 3
+SPECIAL = np.array([-0.0, -0.0, 0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-45], np.float32)
 
 
 def random_program(seed: int, target: str, version: str) -> Program:
@@ -23,9 +24,16 @@ def random_program(seed: int, target: str, version: str) -> Program:
 
 
 def random_arguments(program: Program, seed: int) -> list[np.ndarray]:
-    """Values for its parameters; indices are in bounds, other integers large."""
+    """Values for its parameters, -0.0, infinities, NaN and subnormal numbers among them; indices
+    are in bounds, other integers large.
+    """
     random = np.random.default_rng(seed)
     return [_values(random, p.name, p.shape) for p in program.parameters]
+
+
+def signs(values: np.ndarray) -> np.ndarray:
+    """Which numbers are negative, -0.0 too."""
+    return np.signbit(values) & ~np.isnan(values)
 
 
 def _values(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -36,7 +44,8 @@ def _values(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> n
             return random.integers(-(2**30), 2**30, shape).astype(np.int32)
         case "chosen":
             return random.integers(0, 2, shape).astype(np.uint8)
-    return random.standard_normal(shape).astype(np.float32)
+    numbers = random.standard_normal(shape).astype(np.float32)
+    return np.where(random.random(shape) < 0.1, random.choice(SPECIAL, shape), numbers)
 
 
 class _Writer:
@@ -99,6 +108,7 @@ class _Writer:
             self.transposing_load, self.transposing_store, self.part, self.padded_load,
             *[self.product] * 3, *[self.narrow_loop] * 2, self.gather, self.predicated,
             self.integers, self.accumulating_load, self.halves, self.reduction,
+            *[self.reused_address] * 2,
         ]  # fmt: skip
 
     def ballast(self) -> list[str]:
@@ -305,6 +315,24 @@ class _Writer:
         self.add(f"tensor_copy(dst={between}[:, :], src={first}[:, :], engine=vector)")
         self.add(f"tensor_copy(dst={second}[:, :], src={between}[:, :])")
         self.add(f"dma_copy(dst=whole[:, :], src={second}[:, :])")
+
+    def reused_address(self) -> None:
+        """Tiles that share bytes, one after the other."""
+        f = self.columns
+        for first in self.random.sample((0, 0, 4 * f, 2 * f), 2):
+            self.made += 1
+            name, line = f"t{self.made}", f"buffer(float32[128, {f}], sbuf, address=(0, {first}))"
+            self.add(f"{name} = {line}")
+            made = self.random.choice((
+                "memset(dst={dst}, value=2.0)",
+                "dma_copy(dst={dst}, src=x[:, :])",
+                "tensor_copy(dst={dst}, src={a})",
+                "activation(dst={dst}, data={a}, scale=1.0, op=exp)",
+            ))  # fmt: skip
+            self.add(made.format(dst=f"{name}[:, :]", a=f"{self.any()}[:, :]"))
+            copy = self.tile("float32")
+            self.add(f"tensor_copy(dst={copy}[:, :], src={name}[:, :])")
+            self.tiles.append(copy)
 
     def reduction(self) -> None:
         name = self.tile("float32", "128, 1")

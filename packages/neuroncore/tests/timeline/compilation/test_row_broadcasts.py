@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from neuroncore.program import Loop, calls, parse_program
+from neuroncore.program import Loop, calls, execute_program, parse_program
 
+from .random_programs import SPECIAL, signs
 from .transformed_programs import BROADCAST, after, rewritten_by, same_values
 
 
@@ -41,6 +43,28 @@ def test_a_row_that_cannot_stay_in_psum_is_copied_from_there(change, to):
     products = -(-int(before.parameters[0].shape[1]) // 512)
     names = [call.instruction for call in calls(loop.body)]
     assert names[1 : 1 + 2 * products] == ["nc_matmul", "tensor_copy"] * products
+
+
+INVERTED = BROADCAST.replace(
+    "        tensor_tensor",
+    "        reciprocal(dst=rows[:, :], data=rows[:, :])\n        tensor_tensor",
+)
+
+
+@pytest.mark.parametrize("text", [BROADCAST, INVERTED], ids=["in PSUM", "copied from PSUM"])
+def test_products_with_ones_change_nothing_of_a_row_but_the_sign_of_zeros(text):
+    before, x = parse_program(text), np.ones((100, 600), np.float32)
+    rows = np.ones((4, 600), np.float32)
+    rows[0] = np.resize(SPECIAL, 600)
+
+    (found,) = execute_program(rewritten_by(before, "partition_broadcasts"), [x, rows])
+
+    positive = np.where(rows == 0, np.float32(0), rows)
+    (expected,) = execute_program(before, [x, positive])
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(signs(found), signs(expected))
+    (as_written,) = execute_program(before, [x, rows])
+    assert (signs(as_written) != signs(found)).any()
 
 
 def test_a_row_is_broadcast_by_dma_where_psum_is_full():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from re import sub
 
+import numpy as np
 import pytest
 
+from neuroncore.checks import watching
 from neuroncore.errors import AttributeValueError
-from neuroncore.program import Allocate, Loop, check, parse_program
+from neuroncore.program import Allocate, Loop, check, execute_program, parse_program
 from neuroncore.timeline import estimate
 from neuroncore.timeline.compilation.toolchain import in_force
 
@@ -31,6 +34,48 @@ def test_a_transformation_executes_fewer_instructions(name, executed):
     counts = [estimate(p, mode="as_written").num_ops for p in (before, made)]
 
     assert counts[1] == executed < counts[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "tile"),
+    [
+        ("loop_invariants", "tile"),
+        ("vectorization", "product"),
+        ("direct_results", "sum"),
+        ("direct_results", "total"),
+        ("privatization", "tile"),
+    ],
+)
+def test_a_tile_at_a_fixed_address_is_live_no_longer_than_before(name, tile):
+    placed = sub(rf"( {tile} = .* sbuf)\)", r"\1, address=(0, 0))", TEXTS[name])
+    assert placed != TEXTS[name]
+    before = parse_program(placed)
+
+    assert rewritten_by(before, name) == before
+
+
+REUSED = """\
+program("trn2", "0.1")
+def kernel(x: float32[128, 128]):
+    out = buffer(float32[128, 512], shared_hbm)
+    for i in range(4):
+        a = buffer(float32[128, 128], sbuf, address=(0, 0))
+        memset(dst=a[:, :], value=2.0)
+        dma_copy(dst=out[:, 128*i : 128*i + 64], src=a[:, 0:64])
+        b = buffer(float32[128, 128], sbuf, address=(0, 0))
+        memset(dst=b[:, :], value=3.0)
+        dma_copy(dst=out[:, 128*i + 64 : 128*i + 128], src=b[:, 0:64])
+    return out
+"""
+
+
+def test_tiles_that_share_an_address_are_live_one_after_the_other():
+    program = estimate(parse_program(REUSED)).program
+
+    with watching("overlap") as report:
+        execute_program(program, [np.zeros((128, 128), np.float32)])
+
+    assert not report.findings
 
 
 def test_only_what_every_iteration_writes_anew_has_two_places():

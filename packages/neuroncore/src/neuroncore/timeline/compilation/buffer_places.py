@@ -33,7 +33,7 @@ def privatized(program: Program, core: NeuronCore) -> Program:
     legality = Legality(program)
     for buffer in _buffers(program.body, MemorySpace.sbuf):
         match users.get(buffer.name):
-            case [Loop() as loop] if buffer.address is None:
+            case [Loop() as loop] if legality.may_live_longer(buffer.name):
                 inside = _allocated_inside(changed.get(id(loop), loop), buffer, legality)
                 if inside is not None:
                     changed[id(loop)] = inside

@@ -171,7 +171,8 @@ class _Merging:
                 return False
             tile, place = buffers[pair.tile], buffers[copy.accesses["dst"].buffer]
             return (
-                self.legality.overwrites(result)
+                self.legality.may_live_longer(tile.name, place.name)
+                and self.legality.overwrites(result)
                 and self.legality.takes(pair.direct(), ranges)
                 and (place.free_bytes <= tile.free_bytes or self.room.take(place))
             )
@@ -226,7 +227,7 @@ def _is_copy(result: Call, copy: Call, buffers: Mapping[str, Buffer]) -> bool:
         return False
     src, dst = copy.accesses["src"], copy.accesses["dst"]
     tile, place = buffers[src.buffer], buffers[dst.buffer]
-    if dst.indirect is not None or not tile.address is place.address is None:
+    if dst.indirect is not None:
         return False
     is_filled = result.accesses.get(result.record.outputs[0]) == src == whole(tile)
     in_sbuf = tile.space is place.space is MemorySpace.sbuf and dst.shape == src.shape

@@ -148,7 +148,10 @@ class _Motion:
 
     def _may_leave(self, found: _Found, loop: Loop, writes: Counter[str], outermost: bool) -> bool:
         call, expansion = found.call, found.expansion
-        if writes[expansion.buffer.name] != 1 or not self._is_fixed(call, loop, writes):
+        name = expansion.buffer.name
+        if writes[name] != 1 or not self._is_fixed(call, loop, writes):
+            return False
+        if not self.legality.may_live_longer(name):
             return False
         if expansion.places == 1:
             return self._is_alone(found) and self.room.take(expansion.buffer, int(self.is_careful))
@@ -277,7 +280,8 @@ class _Vectorization:
         """Calls that do the work of all iterations; empty where some cannot be one instruction."""
         own = {s.buffer.name: s.buffer for s in loop.body if isinstance(s, Allocate)}
         made = [s for s in loop.body if isinstance(s, Call)]
-        if self._is_placed(made):
+        names = {access.buffer for call in made for access in call.accesses.values()}
+        if not self.legality.may_live_longer(*names):
             return []
         expansions = {name: Expansion(buffer, (loop,)) for name, buffer in own.items()}
         wide = [*filter(None, (_wide_call(call, loop, expansions) for call in made))]
@@ -293,11 +297,6 @@ class _Vectorization:
         takes = all(self.legality.takes(call, ranges, expanded) for call in wide)
         has_room = takes and all(self.room.take(buffer, trips) for buffer in own.values())
         return has_room and not _is_carried(wide, own)
-
-    def _is_placed(self, made: Sequence[Call]) -> bool:
-        """Whether a tensor has a fixed address, where others may be too."""
-        names = {access.buffer for call in made for access in call.accesses.values()}
-        return any(self.legality.buffers[name].address is not None for name in names)
 
 
 def _is_plain(loop: Loop) -> bool:

@@ -3,7 +3,7 @@
 A transposing load brings rows of a matrix to SBUF, TensorE transposes them into PSUM, and a copy
 moves them to where the load's destination is; a store goes the same way back. Ones times a row is
 the row in all partitions of PSUM: it stays there where only VectorE and ScalarE need it, and is
-copied to SBUF otherwise.
+copied to SBUF otherwise. The sign of zeros is the one thing that changes: 0.0 + 1.0 * -0.0 is 0.0.
 """
 
 from __future__ import annotations
@@ -265,7 +265,8 @@ class _Broadcasts:
     def _is_place(self, call: Call, ranges: Ranges, place: Buffer) -> bool:
         """Whether products can fill all of the place, as the broadcast does."""
         dst = call.accesses["dst"]
-        return dst == whole(place) and place.address is None and all(
+        may_move = self.legality.may_live_longer(place.name)
+        return dst == whole(place) and may_move and all(
             self.legality.takes(c, ranges, [ONES, place]) for c in _products(call, dst)
         )  # fmt: skip
 

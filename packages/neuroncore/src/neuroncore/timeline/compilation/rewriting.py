@@ -75,6 +75,14 @@ class Legality:
         """Whether a call writes all of its outputs anew."""
         return call.record.covers(self._made(call))
 
+    def may_live_longer(self, *names: str) -> bool:
+        """Whether these buffers may be live where the program has no use of them: at a fixed
+        address the program may have another buffer then.
+
+        Every transformation that lengthens a live range, or needs more bytes for it, has to ask.
+        """
+        return all(self.buffers[name].address is None for name in names)
+
     def _made(self, call: Call) -> MachineCall:
         specs = specs_of(call, self.buffers, self._core)
         return machine_call(call, specs, self._core, self._nki)

@@ -111,8 +111,8 @@ TRANSFORMATIONS = {
             stores_transposed_by_tensor, if_faster=True,
         ),
         Transformation(
-            "partition_broadcasts", "a row of SBUF reaches all partitions through TensorE",
-            (CLOSED,),
+            "partition_broadcasts", "a row of SBUF reaches all partitions as products with ones on "
+            "TensorE, which make -0.0 of it 0.0", (CLOSED,),
             "benchmarks/model m1 to m5: TensorE is busy with them",
             broadcast_by_tensor,
         ),
