@@ -115,7 +115,7 @@ def beside_hand_written(workload: Workload, ours: float) -> str:
     if workload.name not in HAND_WRITTEN:
         return "–"
     timeline = hand_written(workload)
-    us, roofline = timeline.total_ns / 1e3, timeline.lanes[timeline.bottleneck].busy_ns / 1e3
+    us, roofline = timeline.total_ns / 1e3, timeline.busiest_ns / 1e3
     word = "" if ours <= MOST_TIMES_HAND_WRITTEN * us else " ABOVE"
     return f"{us:.1f}, {ours / us:.2f}{word}; {us / roofline:.2f}"
 
@@ -169,7 +169,7 @@ def roofline(kernel: nkigen_lite.Compiled) -> tuple[str, str, str]:
     """The time that the busiest resource is busy, the predicted time over it, and where that is
     too much the critical path: the time that it spends with each resource."""
     timeline = estimate(kernel.program, verified=True)
-    least = timeline.lanes[timeline.bottleneck].busy_ns
+    least = timeline.busiest_ns
     times, path = timeline.total_ns / least, defaultdict[str, float](float)
     for step in timeline.critical_path():
         path[step.bar.lane] += step.path_ns / 1e3

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from neuroncore.enums import MemorySpace
-from neuroncore.errors import LaunchError, ProgramError
+from neuroncore.errors import AttributeValueError, LaunchError, ProgramError
 from neuroncore.program import Allocate, Buffer, Call, Program, calls, parse_program
 from neuroncore.timeline import estimate, latency_ns
 from neuroncore.timeline.periodicity import steady_state
@@ -106,6 +106,61 @@ def test_bad_input_is_rejected_as_an_estimate_rejects_it():
     kernel = program(MATMUL)
     with pytest.raises(ProgramError):
         latency_ns(replace(kernel, body=kernel.body[1:]))
+
+
+COPY = """\
+program("TARGET", "0.6")
+def kernel(x: float32[128, 512]):
+    out = buffer(float32[128, 512], shared_hbm)
+    tile = buffer(float32[128, 512], sbuf)
+    dma_copy(dst=tile[:, :], src=x[:, :])
+    dma_copy(dst=out[:, :], src=tile[:, :])
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "name"), [("inf2", "trn1"), ("gen2", "trn1"), ("gen3", "trn2"), ("gen4", "trn3")]
+)
+def test_every_name_of_a_generation_gives_the_same_estimate(other, name):
+    found = estimate(parse_program(COPY.replace("TARGET", name)))
+
+    in_text = estimate(parse_program(COPY.replace("TARGET", other)))
+    as_argument = estimate(parse_program(COPY.replace("TARGET", "trn2")), target=other)
+
+    heads = [str(each).splitlines()[:4] for each in (found, in_text, as_argument)]
+    assert heads[0] == heads[1] == heads[2]
+    assert {found.target, in_text.target, as_argument.target} == {name}
+
+
+@pytest.mark.parametrize("cores", [0, -1, 1.5, True, "2", None])
+def test_a_number_of_cores_that_no_launch_has_is_rejected(cores: Any):
+    with pytest.raises(AttributeValueError) as error:
+        estimate(program(MATMUL), cores=cores)
+
+    assert f"cannot run on {cores!r} cores" in str(error.value)
+    assert "expected: an integer from 1 on" in str(error.value)
+
+
+def test_a_program_that_does_not_fit_has_a_time_and_is_no_candidate():
+    text = COPY.replace("TARGET", "trn2").replace("[128, 512]", "[128, 60000]")
+    large = parse_program(text)
+
+    assert estimate(large).total_ns > estimate(program(MATMUL)).total_ns
+    with pytest.raises(ProgramError, match="SBUF"):
+        latency_ns(large)
+
+
+def test_a_kernel_without_an_instruction_is_bound_by_its_launch():
+    empty = parse_program('program("trn2", "0.6")\ndef kernel(x: float32[128]):\n    return x\n')
+
+    timeline = estimate(empty)
+
+    assert (timeline.bottleneck, timeline.busiest_ns, timeline.total_ns) == ("launch", 0, 0)
+    assert str(timeline).splitlines()[1:3] == [
+        "bottleneck: launch; 0 micro-ops, 0 HBM bytes; MFU 0.0%, MBU 0.0%, DMA efficiency 0.0%",
+        "domain: no instruction; most uncertain: LAUNCH",
+    ]
 
 
 def _in_float16(kernel: Program) -> Program:

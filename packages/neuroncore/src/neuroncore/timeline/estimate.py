@@ -6,6 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from neuroncore.errors import AttributeValueError, CapacityError, ProgramError
@@ -14,6 +15,7 @@ from neuroncore.machine.garbage_collection import no_collection
 from neuroncore.options import Options
 from neuroncore.program import Program, check
 from neuroncore.program.verification.findings import need_program, raise_findings
+from neuroncore.targets import resolve_target
 from neuroncore.timeline.compilation.call_demands import Described
 from neuroncore.timeline.compilation.compiler import Compiler
 from neuroncore.timeline.compilation.toolchain import (
@@ -56,9 +58,10 @@ def estimate(
     nothing else, DMAs go to the queues that it says, and every iteration is played. Of several
     `cores` that run at once, it is one: they share HBM.
 
-    Raises ProgramError with everything that is wrong with the program and every instruction whose
-    cost is unknown, LaunchError for an unknown target and for anything but a program,
-    AttributeValueError for an unknown mode.
+    Raises ProgramError with everything that is wrong with the program (one that does not fit has a
+    time, see `reject_illegal`) and every instruction whose cost is unknown, LaunchError for an
+    unknown target and for anything but a program, AttributeValueError for an unknown mode and a
+    number of cores that no launch has.
     """
     need_program(program)
     if mode not in MODES:
@@ -69,20 +72,28 @@ def estimate(
         raise AttributeValueError(
             "an order is given and the mode makes another", expected=MODES[0], operand="mode"
         )
+    if isinstance(cores, bool) or not isinstance(cores, Integral) or cores < 1:
+        raise AttributeValueError(
+            f"a kernel cannot run on {cores!r} cores",
+            expected="an integer from 1 on: how many run at once", operand="cores",
+        )  # fmt: skip
     if target is not None:
         places = {what: p for what, p in program.places.items() if what != "target"}
         program = replace(program, target=target, places=places)
     if not verified:
-        check(program)
+        reject_illegal(program)
+    generation = resolve_target(program.target).name
+    if program.target != generation:  # "inf2", "gen2"
+        program = replace(program, target=generation)
     values = (constants or published()).shared_by(cores, program.target).at(program.target)
     applied = in_force(program, without) if mode == DEVICE else ()
     return _played(program, mode, values, skip_periods, order, applied, cores)
 
 
-def reject_illegal(program: Program, options: Options | None) -> None:
+def reject_illegal(program: Program, options: Options | None = None) -> None:
     """Raises ProgramError with what is wrong with the program; one that does not fit has a time.
 
-    The values of tensors are not known.
+    Its time does not depend on the values of tensors: they may be undefined.
     """
     try:
         check(program, options, content=False)
@@ -95,7 +106,8 @@ def reject_illegal(program: Program, options: Options | None) -> None:
 def latency_ns(program: Program, *, verified: bool = False) -> float:
     """The total (ns) of `estimate` on the program's own target, as_written, and nothing else of it.
 
-    For searches over thousands of programs: only the number is kept. Raises as `estimate` does.
+    For searches over thousands of programs: only the number is kept. Raises as `estimate` does, and
+    ProgramError for a program that does not fit or reads undefined values: neither is a candidate.
     """
     need_program(program)
     if not verified:

@@ -174,8 +174,7 @@ def measure(program: Program) -> Stats:
     held = {space: peak.held for space, peak in found.items()}
     return Stats(
         instructions, dmas, hbm_bytes, held.get(MemorySpace.sbuf, 0), held.get(MemorySpace.psum, 0),
-        timeline.total_ns / 1e3, timeline.lanes[timeline.bottleneck].busy_ns / 1e3,
-        timeline.bottleneck,
+        timeline.total_ns / 1e3, timeline.busiest_ns / 1e3, timeline.bottleneck,
     )  # fmt: skip
 
 

@@ -35,8 +35,7 @@ class Played:
     @property
     def busiest(self) -> tuple[str, float]:
         """The lane that is busy longest, and for how long."""
-        lane = self.timeline.bottleneck
-        return lane, self.timeline.lanes[lane].busy_ns
+        return self.timeline.bottleneck, self.timeline.busiest_ns
 
     @property
     def ratio(self) -> float:

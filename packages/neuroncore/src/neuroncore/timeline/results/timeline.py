@@ -31,6 +31,8 @@ from neuroncore.work import MultiplyMoving
 
 _FIELDS = ("site", "lane", "kind", "start", "free", "end", "cause", "why")
 """Of a bar in `State.bars`."""
+LAUNCH = "launch"
+"""The bottleneck of a kernel that executes nothing."""
 LINES = 6
 """Lines of the critical path that are shown."""
 STALLS = 3
@@ -163,8 +165,14 @@ class Timeline(ShownAsHtml):
 
     @property
     def bottleneck(self) -> str:
-        """The lane that is busy longest."""
-        return max(self.lanes, key=lambda name: self.lanes[name].busy_ns)
+        """The lane that is busy longest; LAUNCH for a kernel without an instruction."""
+        name = max(self.lanes, key=lambda name: self.lanes[name].busy_ns)
+        return name if self.num_ops else LAUNCH
+
+    @property
+    def busiest_ns(self) -> float:
+        """How long the bottleneck is busy, which the total cannot be below."""
+        return max(use.busy_ns for use in self.lanes.values())
 
     @property
     def mfu(self) -> float:
@@ -304,12 +312,15 @@ LINKS = {"data": "from", "buffer": "held by", "engine": "of", "resource": "with"
 
 def table(timeline: Timeline) -> str:
     """Total, use and stalls of every lane, efficiency, the lines of the critical path."""
-    return "\n".join([*_head(timeline), *_lanes(timeline), *_path(timeline)])
+    where = [*_lanes(timeline), *_path(timeline)] if timeline.num_ops else []
+    return "\n".join([*_head(timeline), *where])
 
 
 def _head(timeline: Timeline) -> Iterator[str]:
     """Time with its interval, bottleneck, domain, what the toolchain is assumed to do."""
-    found, use = timeline.uncertainty, timeline.lanes[timeline.bottleneck]
+    found, busy = timeline.uncertainty, ""
+    if timeline.num_ops:
+        busy = f", busy {timeline.busiest_ns / timeline.total_ns:.1%}"
     mode = timeline.mode.replace("_", " ")
     yield (
         f"{timeline.program.name} on {timeline.target}, {mode}: {_us(timeline.total_ns)}, "
@@ -317,13 +328,14 @@ def _head(timeline: Timeline) -> Iterator[str]:
         f"(80 %: {found.low_ns / 1e3:.2f} to {_us(found.high_ns)})"
     )
     yield (
-        f"bottleneck: {timeline.bottleneck}, busy {use.busy_ns / (timeline.total_ns or 1.0):.1%}; "
+        f"bottleneck: {timeline.bottleneck}{busy}; "
         f"{timeline.num_ops} micro-ops, {timeline.hbm_bytes} HBM bytes; "
         f"MFU {timeline.mfu:.1%}, MBU {timeline.mbu:.1%}, DMA efficiency "
         f"{timeline.dma_efficiency:.1%}"
     )
     outside = [f"{v}: {', '.join(names)}" for v, names in found.domain.items() if v != MEASURED]
-    yield f"domain: {'; '.join(outside) or MEASURED}; most uncertain: {', '.join(found.dominant)}"
+    verdict = MEASURED if found.domain else "no instruction"
+    yield f"domain: {'; '.join(outside) or verdict}; most uncertain: {', '.join(found.dominant)}"
     does = ", ".join(each.name for each in timeline.changes) or "nothing is moved"
     yield f"assumed of the toolchain: {does}"
 
