@@ -5,8 +5,8 @@ what its source shows (`published` in costs.json), or, where every point that gi
 what another document says (`otherwise`); so a constant that no remaining point shows keeps its
 document's value. Points of one microbenchmark family weigh as one row. The model is linear in the
 logarithms of the constants around costs.json, which contains what an earlier run found: one
-estimate of every point for each constant. Points that were left out are estimated anew with what the
-others have found.
+estimate of every point for each constant. Points that were left out are estimated anew with what
+the others have found.
 """
 
 from __future__ import annotations
