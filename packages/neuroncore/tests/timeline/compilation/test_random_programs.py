@@ -38,7 +38,7 @@ def changed_by_transformations(seed: int, target: str, version: str) -> Counter[
     return found
 
 
-def executed(program: Program, given: list[np.ndarray]) -> list[np.ndarray]:
+def executed(program: Program, given: list[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Its results; no tensor at an address is read after another one has overwritten it."""
     with np.errstate(all="ignore"), watching("overlap") as report:
         results = execute_program(program, given)
