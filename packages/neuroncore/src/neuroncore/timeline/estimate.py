@@ -64,6 +64,22 @@ def estimate(
     number of cores that no launch has.
     """
     need_program(program)
+    _reject_options(mode, order, cores)
+    if target is not None:
+        places = {what: p for what, p in program.places.items() if what != "target"}
+        program = replace(program, target=target, places=places)
+    if not verified:
+        reject_illegal(program)
+    generation = resolve_target(program.target).name
+    if program.target != generation:  # "inf2", "gen2"
+        program = replace(program, target=generation)
+    values = (constants or published()).shared_by(cores, program.target).at(program.target)
+    applied = in_force(program, without) if mode == DEVICE else ()
+    return _played(program, mode, values, skip_periods, order, applied, cores)
+
+
+def _reject_options(mode: str, order: Order | None, cores: int) -> None:
+    """Raises AttributeValueError for a value that none can have."""
     if mode not in MODES:
         raise AttributeValueError(
             f"{mode!r} is not a mode of the timeline", expected=" or ".join(MODES), operand="mode"
@@ -77,17 +93,6 @@ def estimate(
             f"a kernel cannot run on {cores!r} cores",
             expected="an integer from 1 on: how many run at once", operand="cores",
         )  # fmt: skip
-    if target is not None:
-        places = {what: p for what, p in program.places.items() if what != "target"}
-        program = replace(program, target=target, places=places)
-    if not verified:
-        reject_illegal(program)
-    generation = resolve_target(program.target).name
-    if program.target != generation:  # "inf2", "gen2"
-        program = replace(program, target=generation)
-    values = (constants or published()).shared_by(cores, program.target).at(program.target)
-    applied = in_force(program, without) if mode == DEVICE else ()
-    return _played(program, mode, values, skip_periods, order, applied, cores)
 
 
 def reject_illegal(program: Program, options: Options | None = None) -> None:

@@ -280,8 +280,7 @@ class _Vectorization:
         """Calls that do the work of all iterations; empty where some cannot be one instruction."""
         own = {s.buffer.name: s.buffer for s in loop.body if isinstance(s, Allocate)}
         made = [s for s in loop.body if isinstance(s, Call)]
-        names = {access.buffer for call in made for access in call.accesses.values()}
-        if not self.legality.may_live_longer(*names):
+        if not self.legality.may_live_longer(*{access.buffer for access in accesses(loop)}):
             return []
         expansions = {name: Expansion(buffer, (loop,)) for name, buffer in own.items()}
         wide = [*filter(None, (_wide_call(call, loop, expansions) for call in made))]

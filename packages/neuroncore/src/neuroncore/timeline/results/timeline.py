@@ -320,7 +320,7 @@ def _head(timeline: Timeline) -> Iterator[str]:
     """Time with its interval, bottleneck, domain, what the toolchain is assumed to do."""
     found, busy = timeline.uncertainty, ""
     if timeline.num_ops:
-        busy = f", busy {timeline.busiest_ns / timeline.total_ns:.1%}"
+        busy = f", busy {timeline.busiest_ns / (timeline.total_ns or 1.0):.1%}"
     mode = timeline.mode.replace("_", " ")
     yield (
         f"{timeline.program.name} on {timeline.target}, {mode}: {_us(timeline.total_ns)}, "
