@@ -174,7 +174,7 @@ def _played(
             with suppress(TooLateError):
                 compiler = _play(made, known[id(made)], state, how, skips, order)
                 plays.append((state, compiler, each))
-                if not compiler.dealt:
+                if not compiler.is_balanced:
                     same.add((id(made), replace(how, balances=False)))
     state, compiler, best = min(plays, key=lambda play: play[0].end)
     peaks = {
@@ -191,7 +191,7 @@ def _played(
 
 @dataclass(frozen=True, slots=True)
 class Freedoms:
-    """Freedoms of a compiler: put instructions into gaps, deal out engines that were left open,
+    """Freedoms of a compiler: put instructions into gaps, distribute open calls over engines,
     give buffers of loops several places.
     """
 
@@ -226,8 +226,8 @@ def candidates(
         always = [each for each in applied if not each.if_faster]
         other, fewer = rewriting(program, core, always)
         found.append(Candidate(other, how, fewer))
-    undealt = [replace(each, how=replace(how, balances=False)) for each in found if how.balances]
-    return [*found, *undealt, Candidate(program)]
+    unbalanced = [replace(each, how=replace(how, balances=False)) for each in found if how.balances]
+    return [*found, *unbalanced, Candidate(program)]
 
 
 def _play(

@@ -10,7 +10,7 @@ import pytest
 from neuroncore.errors import AttributeValueError, LaunchError, ProgramError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.timeline import constants, estimate
-from neuroncore.timeline.resources.reservations import Gaps, common_room
+from neuroncore.timeline.resources.reservations import Gaps, common_gap
 
 from ..kernels import ALL, MATMUL, TILED_COPY, program
 from ..random_kernels import random_program
@@ -315,8 +315,8 @@ def test_time_on_two_shared_paths_is_taken_together():
     one.reserve(0, 10)
     other.reserve(12, 10)
 
-    assert common_room((one, other), 5, 2) == 10
-    assert common_room((one, other), 5, 3) == 22
+    assert common_gap((one, other), 5, 2) == 10
+    assert common_gap((one, other), 5, 3) == 22
     assert (one.busy, other.busy) == (10, 10)
 
 

@@ -113,4 +113,4 @@ def test_room_that_is_too_short_is_as_good_as_taken(takes, first, least):
 
     for ready in range(first, first + 60):
         for length in (least, least + 3):
-            assert seen.room(ready, length) == gaps.room(ready, length)
+            assert seen.first_gap(ready, length) == gaps.first_gap(ready, length)

@@ -184,7 +184,7 @@ class _Recorder(Compiler):
     ) -> None:
         super().__init__(program, described, state, balances)
         if not in_order:
-            self.lonely = set()  # a lane may overtake itself, or write another copy
+            self.untracked = set()  # a lane may overtake itself, or write another copy
         self.numbers: dict[Region, int] = {}
         self.names: list[str] = []
         """By region: its track."""

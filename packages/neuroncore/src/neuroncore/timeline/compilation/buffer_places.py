@@ -71,31 +71,33 @@ def _uses(statement: Statement, name: str) -> bool:
 
 
 def copies(program: Program, core: NeuronCore, most: int) -> dict[str, int]:
-    """Buffer → how many copies of it take turns: small buffers get another one first."""
+    """Buffer → how many copies iterations rotate through; small buffers get another one first."""
     found: dict[str, int] = {}
     for space in (MemorySpace.sbuf, MemorySpace.psum):
-        room = core.free_bytes_of(space) - sum(b.free_bytes for b in _buffers(program.body, space))
+        unused = core.free_bytes_of(space) - sum(
+            b.free_bytes for b in _buffers(program.body, space)
+        )
         for loop in program.body:
             if isinstance(loop, Loop):
                 rotating = [b for b in _inside(loop, space) if b.address is None]
-                found |= _shared_out(rotating, room, most)
+                found |= _shared_out(rotating, unused, most)
     pairs = [s.buffer.name for s in walk(program.body) if isinstance(s, PingPong)]
     return found | {name: min(found[name], 2) for name in pairs}
 
 
-def _shared_out(buffers: Sequence[Buffer], room: int, most: int) -> dict[str, int]:
-    """How many copies of each buffer there is room for, up to `most`; powers of two, so that the
+def _shared_out(buffers: Sequence[Buffer], unused: int, most: int) -> dict[str, int]:
+    """How many copies of each buffer fit, up to `most`; powers of two, so that the
     buffers of a loop are soon all in their first place again.
     """
     found = dict.fromkeys((b.name for b in buffers), 1)
-    room -= sum(b.free_bytes for b in buffers)
+    unused -= sum(b.free_bytes for b in buffers)
     by_size = sorted(buffers, key=lambda b: b.free_bytes)
     for number in (2**power for power in range(1, most.bit_length())):
         for buffer in by_size:
             more = (number - found[buffer.name]) * buffer.free_bytes
-            if more > room:
+            if more > unused:
                 return found
-            room -= more
+            unused -= more
             found[buffer.name] = number
     return found
 

@@ -135,7 +135,7 @@ def _demand(call: Call, made: MachineCall, places: tuple[BoundEffect, ...]) -> D
     return Demand(made, places, work, passes, tuple(ports), tuple(dict.fromkeys(written)))
 
 
-def dealt_out(
+def balanced(
     body: tuple[Statement, ...],
     clock: Clock,
     ways: Mapping[int, Sequence[Pass]],

@@ -24,7 +24,7 @@ from neuroncore.program import (
 from neuroncore.program.ir.effects import BoundEffect
 from neuroncore.program.verification.findings import found
 from neuroncore.timeline.compilation.buffer_places import copies
-from neuroncore.timeline.compilation.call_demands import Demand, Described, dealt_out
+from neuroncore.timeline.compilation.call_demands import Demand, Described, balanced
 from neuroncore.timeline.compilation.loops import Body, as_one
 from neuroncore.timeline.dependences.access import TrackedAccess
 from neuroncore.timeline.dependences.order import Order
@@ -33,10 +33,10 @@ from neuroncore.timeline.dependences.tracks import Track
 from neuroncore.timeline.model.lanes import FIRST_QUEUE, LANE
 from neuroncore.timeline.playing.micro_ops import (
     engine_pass,
-    loose_matmul,
-    loose_pass,
     made,
     matmul,
+    reordered_matmul,
+    reordered_pass,
     transfer,
 )
 from neuroncore.timeline.playing.sites import Site, Step
@@ -71,7 +71,7 @@ class Compiler:
         """How often what is compiled now is executed."""
         self.without_cost: list[Finding] = []
         self.demands = described.demands
-        self.dealt = balanced and self._deal_out()
+        self.is_balanced = balanced and self._balance()
         """Whether calls were given to another engine than as written."""
         self.ports = Ports(state.ports)
         self.written: set[str] = set()
@@ -83,7 +83,7 @@ class Compiler:
             self.written.update(demand.changes)
             for place in demand.places:
                 touched[place.buffer] = touched.get(place.buffer, 0) + 1
-        self.lonely = {
+        self.untracked = {
             name
             for name in self.written
             if touched[name] == 1
@@ -97,7 +97,7 @@ class Compiler:
     def changes(self) -> set[str]:
         """The transformations that changed how it is played, by name."""
         are_made = {
-            "engine_shares": self.dealt,
+            "engine_shares": self.is_balanced,
             "slot_rotation": max(self.copies.values(), default=1) > 1,
         }
         return {name for name, is_made in are_made.items() if is_made}
@@ -170,12 +170,12 @@ class Compiler:
             case LoadStationary():
                 flops = [op.flops for op in site.work if isinstance(op, MultiplyMoving)]
                 site.flops = sum(flops)
-                return (loose_matmul if reorders else matmul)(self.state, site)
+                return (reordered_matmul if reorders else matmul)(self.state, site)
         site.ports = self.ports.of(demand.ports)
-        return (loose_pass if reorders else engine_pass)(self.state, site)
+        return (reordered_pass if reorders else engine_pass)(self.state, site)
 
-    def _deal_out(self) -> bool:
-        """Give the calls that leave their engine open to VectorE and ScalarE evenly.
+    def _balance(self) -> bool:
+        """Distribute the calls that leave their engine open evenly over VectorE and ScalarE.
 
         Whether any was given to another engine than as written.
         """
@@ -185,7 +185,7 @@ class Compiler:
             for demand in [self.demands[id(call)]]
         }
         passes = {key: [op for way in each for op in way.passes] for key, each in ways.items()}
-        chosen = dealt_out(self.program.body, self.state.clock, passes)
+        chosen = balanced(self.program.body, self.state.clock, passes)
         self.demands = self.demands | {key: ways[key][way] for key, way in chosen.items()}
         return any(chosen.values())
 
@@ -193,7 +193,7 @@ class Compiler:
         if place.at_zero is None:
             track = self.tracks.setdefault(place.effect.operand, Track(place.effect.operand))
             return TrackedAccess(track, self.values)
-        if place.buffer not in self.written or place.buffer in self.lonely:
+        if place.buffer not in self.written or place.buffer in self.untracked:
             return None
         buffer = self.buffers[place.buffer]
         offset = place.offset
@@ -273,11 +273,11 @@ class Compiler:
         if mode is DgeMode.swdge or (dynamic and mode is DgeMode.unknown):
             return self.state.generators["gpsimd"]
         if mode is not DgeMode.hwdge:
-            return None  # addresses are known: descriptors lie ready in HBM
-        asked = call.attrs.get("engine", Engine.unknown)
-        if asked is Engine.unknown:
-            asked = (Engine.sync, Engine.scalar)[(lane - FIRST_QUEUE) % 2]
-        return self.state.generators[asked.name]
+            return None  # addresses are known: descriptors are in HBM beforehand
+        engine = call.attrs.get("engine", Engine.unknown)
+        if engine is Engine.unknown:
+            engine = (Engine.sync, Engine.scalar)[(lane - FIRST_QUEUE) % 2]
+        return self.state.generators[engine.name]
 
     @staticmethod
     def _count_bytes(site: Site, call: MachineCall, op: Transfer) -> None:

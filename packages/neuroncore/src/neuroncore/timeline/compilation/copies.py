@@ -24,7 +24,7 @@ from neuroncore.program import (
 from neuroncore.program.ir.binding import seen_as
 from neuroncore.program.ir.traversal import Ranges
 from neuroncore.timeline.compilation.loop_transformations import allocates
-from neuroncore.timeline.compilation.rewriting import Legality, Room, rewritten, written
+from neuroncore.timeline.compilation.rewriting import FreeMemory, Legality, rewritten, written
 from nki_dtypes import DType, float32, tfloat32
 
 # -- engines of copies and fills -------------------------------------------------------------------
@@ -139,14 +139,14 @@ class _Pair:
 def written_directly(program: Program, core: NeuronCore) -> Program:
     """The program without the copies of tiles that nothing else reads."""
     uses = Counter(a.buffer for call in calls(program.body) for a in accesses(call))
-    merging = _Merging(Legality(program), Room(program, core), uses)
+    merging = _Merging(Legality(program), FreeMemory(program, core), uses)
     return replace(program, body=tuple(merging.body(program.body, {})))
 
 
 @dataclass(slots=True)
 class _Merging:
     legality: Legality
-    room: Room
+    memory: FreeMemory
     uses: Mapping[str, int]
 
     def body(self, body: tuple[Statement, ...], ranges: Ranges) -> Iterator[Statement]:
@@ -174,7 +174,7 @@ class _Merging:
                 self.legality.may_live_longer(tile.name, place.name)
                 and self.legality.overwrites(result)
                 and self.legality.takes(pair.direct(), ranges)
-                and (place.free_bytes <= tile.free_bytes or self.room.take(place))
+                and (place.free_bytes <= tile.free_bytes or self.memory.take(place))
             )
 
         return is_legal

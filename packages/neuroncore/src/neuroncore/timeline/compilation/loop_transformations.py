@@ -3,7 +3,7 @@
 Both expand buffers: [P, F] of a loop becomes [P, n, F]; what iteration i accessed is at place i.
 
 Loop-invariant code motion: a call in inner loops whose operands do not depend on the loop around
-them moves with these inner loops, where memory has room for its expanded buffer. Loads cross
+them moves with these inner loops, where its expanded buffer fits in memory. Loads cross
 outermost loops alone: published byte counters show no other moved (g0, k2 and n_matmul against
 n_matmul_add_rmsnorm and n_rmsnorm_matmul in benchmarks/model).
 
@@ -37,7 +37,7 @@ from neuroncore.program import (
     walk,
 )
 from neuroncore.program.ir.traversal import Ranges
-from neuroncore.timeline.compilation.rewriting import Legality, Room, read, written
+from neuroncore.timeline.compilation.rewriting import FreeMemory, Legality, read, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +95,14 @@ MOST_STATEMENTS = 2000
 
 
 def hoisted(program: Program, core: NeuronCore) -> Program:
-    """The program with invariant calls before their loops, where SBUF has room."""
+    """The program with invariant calls before their loops, where their buffers fit in SBUF."""
     statements = list(walk(program.body))
     if len(statements) > MOST_STATEMENTS:
         return program
     for is_careful in (False, True):
-        motion = _Motion(Room(program, core), Legality(program), is_careful)
+        motion = _Motion(FreeMemory(program, core), Legality(program), is_careful)
         made = replace(program, body=tuple(motion.body(program.body, outermost=True)))
-        if Room(program, core).contains(made):
+        if FreeMemory(program, core).contains(made):
             return made
     return program
 
@@ -118,7 +118,7 @@ class _Found:
 
 @dataclass(slots=True)
 class _Motion:
-    room: Room
+    memory: FreeMemory
     legality: Legality
     is_careful: bool
     """Whether a buffer that lives longer counts as one more."""
@@ -154,11 +154,13 @@ class _Motion:
         if not self.legality.may_live_longer(name):
             return False
         if expansion.places == 1:
-            return self._is_alone(found) and self.room.take(expansion.buffer, int(self.is_careful))
+            return self._is_alone(found) and self.memory.take(
+                expansion.buffer, int(self.is_careful)
+            )
         if not outermost and call.is_dma:
             return False
         more = expansion.places - (not self.is_careful)
-        return self._can_grow(loop, expansion) and self.room.take(expansion.buffer, more)
+        return self._can_grow(loop, expansion) and self.memory.take(expansion.buffer, more)
 
     def _is_alone(self, found: _Found) -> bool:
         """Whether a call leaves without the loops inside: it does not depend on them."""
@@ -264,7 +266,7 @@ def vectorized(program: Program, core: NeuronCore) -> Program:
 
 class _Vectorization:
     def __init__(self, program: Program, core: NeuronCore) -> None:
-        self.legality, self.room = Legality(program), Room(program, core)
+        self.legality, self.memory = Legality(program), FreeMemory(program, core)
 
     def body(self, body: tuple[Statement, ...], ranges: Ranges) -> Iterator[Statement]:
         for statement in body:
@@ -294,8 +296,8 @@ class _Vectorization:
         own: Mapping[str, Buffer], trips: int,
     ) -> bool:  # fmt: skip
         takes = all(self.legality.takes(call, ranges, expanded) for call in wide)
-        has_room = takes and all(self.room.take(buffer, trips) for buffer in own.values())
-        return has_room and not _is_carried(wide, own)
+        fits = takes and all(self.memory.take(buffer, trips) for buffer in own.values())
+        return fits and not _is_carried(wide, own)
 
 
 def _is_plain(loop: Loop) -> bool:

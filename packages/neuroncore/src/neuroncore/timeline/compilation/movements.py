@@ -29,8 +29,8 @@ from neuroncore.program import (
 from neuroncore.program.ir.binding import seen_as
 from neuroncore.program.ir.traversal import Ranges, visit
 from neuroncore.timeline.compilation.rewriting import (
+    FreeMemory,
     Legality,
-    Room,
     fields,
     part,
     rewritten,
@@ -56,14 +56,14 @@ def stores_transposed_by_tensor(program: Program, core: NeuronCore) -> Program:
 
 
 def _transposed(program: Program, core: NeuronCore, loads: bool) -> Program:
-    legality, room, numbers = Legality(program), Room(program, core), count(1)
+    legality, memory, numbers = Legality(program), FreeMemory(program, core), count(1)
 
     def change(call: Call, ranges: Ranges) -> tuple[Statement, ...]:
         found = _transposition(call, legality)
         if found is None or found.is_load is not loads:
             return (call,)
         tiles = [found.tile(first, next(numbers)) for first in range(0, found.rows, TILE)]
-        is_legal = all(tile.is_legal(legality, room, ranges) for tile in tiles)
+        is_legal = all(tile.is_legal(legality, memory, ranges) for tile in tiles)
         return tuple(s for tile in tiles for s in tile.statements()) if is_legal else (call,)
 
     return rewritten(program, change)
@@ -76,9 +76,9 @@ class _Tile:
     buffers: tuple[Buffer, Buffer]
     calls: tuple[Call, Call, Call]
 
-    def is_legal(self, legality: Legality, room: Room, ranges: Ranges) -> bool:
+    def is_legal(self, legality: Legality, memory: FreeMemory, ranges: Ranges) -> bool:
         takes = all(legality.takes(call, ranges, self.buffers) for call in self.calls)
-        return takes and room.has_for(*self.buffers)
+        return takes and memory.fits(*self.buffers)
 
     def statements(self) -> Iterator[Statement]:
         for buffer, call in zip(self.buffers, self.calls, strict=False):
@@ -201,11 +201,11 @@ class _Broadcasts:
     """The broadcasts of a program that go through TensorE, and the buffers in PSUM for them."""
 
     def __init__(self, program: Program, core: NeuronCore) -> None:
-        self.legality, self.room = Legality(program), Room(program, core)
+        self.legality, self.memory = Legality(program), FreeMemory(program, core)
         self.numbers = count(1)
         every = [(s, ranges) for s, ranges in visit(program.body) if isinstance(s, Call)]
         found = [(call, ranges) for call, ranges in every if self._is_broadcast(call)]
-        if not found or not self.room.take(ONES):
+        if not found or not self.memory.take(ONES):
             found = []
         self.calls = {id(call) for call, _ in found}
         self.places = dict[str, Buffer]()
@@ -222,7 +222,7 @@ class _Broadcasts:
             return tuple(_products(call, dst))
         made = tuple(self._copied(call))
         stages = [s.buffer for s in made if isinstance(s, Allocate)]
-        is_legal = self.room.has_for(stages[0]) and all(
+        is_legal = self.memory.fits(stages[0]) and all(
             self.legality.takes(s, ranges, [ONES, *stages]) for s in made if isinstance(s, Call)
         )
         return made if is_legal else (call,)
@@ -259,7 +259,7 @@ class _Broadcasts:
             place = replace(self.legality.buffers[name], space=MemorySpace.psum)
             others = [(c, r) for c, r in users[name] if c is not call]
             are_legal = all(self._takes(c, r, place) for c, r in others)
-            if are_legal and self._is_place(call, ranges, place) and self.room.take(place):
+            if are_legal and self._is_place(call, ranges, place) and self.memory.take(place):
                 self.places[name] = place
 
     def _is_place(self, call: Call, ranges: Ranges, place: Buffer) -> bool:

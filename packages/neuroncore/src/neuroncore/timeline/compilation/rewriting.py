@@ -88,8 +88,8 @@ class Legality:
         return machine_call(call, specs, self._core, self._nki)
 
 
-class Room:
-    """What no buffer of a program takes at any time: bytes of a partition, banks of PSUM."""
+class FreeMemory:
+    """What no buffer of a program occupies at any time: bytes of a partition, banks of PSUM."""
 
     def __init__(self, program: Program, core: NeuronCore) -> None:
         self._program, self._core = program, core
@@ -102,21 +102,21 @@ class Room:
         return {s: units_held(s, target, free(s)) - peak.held for s, peak in held.items()}
 
     def take(self, buffer: Buffer, times: int = 1) -> bool:
-        """Take room for so many more buffers like this one; False where there is not enough."""
+        """Take memory for so many more buffers like this one; False where it is not enough."""
         needed = self._needed(buffer, times)
         if needed and needed > self.units[buffer.space]:
             return False
         self.units[buffer.space] -= needed
         return True
 
-    def has_for(self, *buffers: Buffer) -> bool:
+    def fits(self, *buffers: Buffer) -> bool:
         """Whether these buffers fit for a moment, or the program does not fit without them."""
         free = self.units
         return all(not 0 <= free[b.space] < self._needed(b, 1) for b in buffers)
 
     def contains(self, changed: Program) -> bool:
         """Whether the changed program fits, or takes no more than this one, which does not."""
-        after = Room(changed, self._core).units
+        after = FreeMemory(changed, self._core).units
         return all(units >= min(0, self.units[space]) for space, units in after.items())
 
     def _needed(self, buffer: Buffer, times: int) -> int:

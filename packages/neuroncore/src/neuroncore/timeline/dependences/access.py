@@ -44,7 +44,7 @@ class TrackedAccess:
 
     def replace(self, first: Mapping[int, int], variable: int, pace: int) -> None:
         """Variables that were first what `first` says give way to one that counts from 0, each step
-        of which moves it `pace` bytes. Only before anybody has asked for a region.
+        of which moves it `pace` bytes. Only before the first region has been looked up.
         """
         kept = [(slot, step) for slot, step in self.terms if slot not in first]
         self.offset += sum(step * first[slot] for slot, step in self.terms if slot in first)

@@ -90,7 +90,7 @@ class Remembers(Protocol):
 
 
 class Track:
-    """The regions of one tensor; `copies` of it take turns where the compiler rotates buffers.
+    """The regions of one tensor, which has `copies` where the compiler rotates buffers.
 
     `is_shared`: it represents all tensors of a memory whose address is fixed. It is added to
     `overfull` when it has so many regions that some should be dropped.
@@ -216,7 +216,7 @@ class Track:
                 region.others = [other for other in region.others if other.latest > before]
 
     def close(self) -> None:
-        """Drop all regions, and that they know one another."""
+        """Drop all regions and the links between them."""
         for region in self.regions.values():
             region.others.clear()
         self.regions.clear()
@@ -253,9 +253,9 @@ class Track:
             for other in near:
                 if other.first < last and first < other.last:
                     key = form, other.form, other.offset - offset
-                    meet = overlaps_known.get(key)
-                    if meet is None:
-                        meet = overlaps_known[key] = share_bytes(parts, other.parts)
-                    if meet:
+                    overlap = overlaps_known.get(key)
+                    if overlap is None:
+                        overlap = overlaps_known[key] = share_bytes(parts, other.parts)
+                    if overlap:
                         found.append(other)
         return found

@@ -42,7 +42,7 @@ class Moment:
     stalls: list[dict[tuple[int, int], int]]
     turns: list[int]
     full: int
-    """When all that transfers have asked of the DMA engines by then is through,"""
+    """When the DMA engines have moved the data of all transfers until then,"""
     filled: int
     """and how long it takes."""
     ends: list[int]
@@ -195,12 +195,12 @@ class Scope:
 
     @property
     def full(self) -> int:
-        """When the DMA engines are through with everything that has been asked of them."""
+        """When the DMA engines have moved the data of all transfers."""
         return self.state.bandwidth.ends[-1] if self.state.bandwidth.ends else 0
 
     def lags(self) -> bool:
-        """Whether the DMA engines lag so far behind the queues that all that the loop has asked of
-        them until now waits for them, and ends when they are through with it.
+        """Whether the DMA engines lag so far behind the queues that every transfer of the loop
+        until now waits for them, and ends when they have moved its data.
         """
         return self.full >= max([queue.free for queue in self.queues]) + self.ahead
 

@@ -1,18 +1,18 @@
 """Loops: played until they repeat themselves, then carried forward.
 
 What an iteration does depends only on the state it finds: how far every lane is ahead of the
-others, who still holds which bytes, where the buffers of this iteration lie. When a state comes
+others, which bytes are still in use, where the buffers of this iteration are. When a state comes
 back, moved in time and by whole steps of the loop's accesses, everything since then will come back
 too; the remaining whole periods are added up instead of played. What is carried forward is exact:
 playing every iteration gives the same state.
 
 Looking must not cost more than it saves. After one, two, four, … iterations the state is written
-down; those behind it are compared with it part by part, up to the first difference. Who holds which
-bytes is only looked at where the lanes are as they were before.
+down; those behind it are compared with it part by part, up to the first difference. Bytes in use
+are compared only where the lanes are as they were before.
 
-Where no state comes back, transfers may ask for more than the DMA engines give, so that these are
-ever further behind the queues. If no instruction of the loop waits for the end of a transfer, the
-rest of the state is compared, and those ends are carried forward at a pace of their own.
+Where no state comes back, transfers may need more bandwidth than the DMA engines have, whose
+backlog grows. If no instruction of the loop waits for the end of a transfer, the rest of the state
+is compared, and those ends are carried forward at a pace of their own.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
 def _moves(body: Body) -> dict[Track, int] | None:
     """Each track of the loop and the bytes an iteration moves in it; None where sites disagree.
 
-    Also None where there are none, or where an instruction takes no time: it fits where nothing
-    has room.
+    Also None where there are none, or where an instruction takes no time: it fits into
+    a gap of any length.
     """
     if not body.sites:
         return None
@@ -132,7 +132,7 @@ class Periods:
         self.lanes: list[Any] | None = None
         self.moment: Moment | None = None
         self.held: dict[_Place, _Holds] = {}
-        """The state that later ones are compared with: lanes, who holds what at that moment."""
+        """The state that later ones are compared with: lanes, bytes in use at that moment."""
         self.reached: dict[Track, list[Footprint] | None] = {}
         self.first = scope.state.next_bar
         self.before: dict[Region, bool] = {}

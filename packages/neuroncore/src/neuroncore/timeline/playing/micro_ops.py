@@ -23,8 +23,8 @@ from neuroncore.timeline.model.bars import (
 from neuroncore.timeline.model.lanes import SCALAR, TENSOR
 from neuroncore.timeline.playing.sites import Site, Step
 from neuroncore.timeline.playing.state import State
-from neuroncore.timeline.resources.reservations import common_room
-from neuroncore.timeline.resources.streams import LooseLane
+from neuroncore.timeline.resources.reservations import common_gap
+from neuroncore.timeline.resources.streams import ReorderedLane
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
 
 
@@ -66,7 +66,7 @@ def engine_pass(state: State, site: Site) -> Step:
         if ready > start:
             start, cause, why = ready, wait.bar, wait.why
         if ports:
-            moved = common_room(ports, start, interval)
+            moved = common_gap(ports, start, interval)
             if moved > start:
                 start, why = moved, RESOURCE
             for port in ports:
@@ -101,7 +101,7 @@ def _load_table(state: State, number: int, table: str, ready: int, cause: int, w
     if state.records:
         state.bars.append((number, SCALAR, TABLE, start, free, free, cause, why))
     state.next_bar = bar + 1
-    if isinstance(lane, LooseLane):
+    if isinstance(lane, ReorderedLane):
         lane.occupy(start, loading, cause, why, bar, state.reason)
     elif start > lane.free and state.records:
         state.stall(lane, lane.free, start, cause, why)
@@ -237,11 +237,11 @@ def transfer(state: State, site: Site) -> Step:
 # -- reordered ------------------------------------------------------------------------------------
 
 
-def loose_pass(state: State, site: Site) -> Step:
+def reordered_pass(state: State, site: Site) -> Step:
     """Plays an instruction of VectorE, ScalarE or GpSimdE."""
     clock, bars, lane = state.clock, state.bars, state.lanes[site.lane]
     (op,) = site.work
-    assert isinstance(op, Pass) and isinstance(lane, LooseLane)
+    assert isinstance(op, Pass) and isinstance(lane, ReorderedLane)
     interval, latency = clock.cycles(site.lane, op.interval), clock.latency(site.lane)
     semaphore = clock.ticks("SEMAPHORE")
     wait, number, ports = site.wait(latency + semaphore), site.number, site.ports
@@ -260,7 +260,7 @@ def loose_pass(state: State, site: Site) -> Step:
         if ready >= lane.free and not ports:
             alone = start = ready
         else:
-            alone, start = lane.room(ready, interval, ports)
+            alone, start = lane.first_gap(ready, interval, ports)
         if alone != ready:
             behind, by = lane.before(alone), LANE
         if start > alone:
@@ -282,11 +282,11 @@ def loose_pass(state: State, site: Site) -> Step:
     return play
 
 
-def loose_matmul(state: State, site: Site) -> Step:
+def reordered_matmul(state: State, site: Site) -> Step:
     """Plays a matmul; its weights are loaded behind the multiply before, whichever that is."""
     clock, bars = state.clock, state.bars
     lane = state.lanes[TENSOR]
-    assert isinstance(lane, LooseLane)
+    assert isinstance(lane, ReorderedLane)
     passes, latency = _matmul_passes(state, site), clock.latency(TENSOR)
     semaphore = clock.ticks("SEMAPHORE")
     lag = latency + semaphore
@@ -304,7 +304,7 @@ def loose_matmul(state: State, site: Site) -> Step:
             interval = warmth.interval(max(ready, free), max(load, multiply))
             start = ready
             if ready < free:
-                start = lane.room(ready, interval)[0]
+                start = lane.first_gap(ready, interval)[0]
                 if start != ready:
                     behind, by = lane.before(start), LANE
             bar = state.next_bar

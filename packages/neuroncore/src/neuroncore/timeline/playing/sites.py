@@ -35,7 +35,7 @@ class Site:
     alone: int = 0
     """How long a transfer takes beyond its share of the DMA engines, were it alone."""
     generator: Gaps | None = None
-    """Who makes the descriptors of a DMA."""
+    """The unit that makes the descriptors of a DMA."""
     begins: str = "DMA_START"
     """The constant that says when a DMA begins to move data after its trigger."""
     elements: int = 1

@@ -9,7 +9,7 @@ from neuroncore.timeline.model.clock import Clock
 from neuroncore.timeline.model.lanes import FIRST_QUEUE, TENSOR, Warmth
 from neuroncore.timeline.playing.skipped_periods import Skips
 from neuroncore.timeline.resources.reservations import Gaps
-from neuroncore.timeline.resources.streams import Lane, LooseLane
+from neuroncore.timeline.resources.streams import Lane, ReorderedLane
 
 
 class TooLateError(Exception):
@@ -19,15 +19,16 @@ class TooLateError(Exception):
 class State:
     """Everything that changes while a program is played; `reorders` as compiled code is.
 
-    With `records` it is also written down who waited for whom; without, only when all is over can
-    be asked.
+    With `records` the cause of every wait is recorded too; without, the last completion alone.
     """
 
     def __init__(self, clock: Clock, num_queues: int, reorders: bool, records: bool = True) -> None:
         self.clock, self.reorders, self.records = clock, reorders, records
         horizon = clock.ticks("REORDER_HORIZON")
         engines = range(FIRST_QUEUE)
-        self.lanes: list[Lane] = [LooseLane(n, horizon) if reorders else Lane(n) for n in engines]
+        self.lanes: list[Lane] = [
+            ReorderedLane(n, horizon) if reorders else Lane(n) for n in engines
+        ]
         self.lanes += [Lane(FIRST_QUEUE + n) for n in range(num_queues)]
         self.queues = self.lanes[FIRST_QUEUE:]
         self.next_bar = 0
@@ -65,7 +66,7 @@ class State:
         self.repeats: list[tuple[int, int, int, int]] = []
         """(first, behind, times, ticks), in `bars`: periods that were carried forward."""
         self.made: list[tuple[int, str]] = []
-        """On-chip buffers that came to life, each with the place in `bars` of who followed."""
+        """On-chip buffers that were allocated, each with the place in `bars` of the next bar."""
 
     @property
     def end(self) -> int:
@@ -137,7 +138,7 @@ class State:
             owner.busy += count
 
     def reason(self, cause: int, why: int) -> tuple[int, int]:
-        """(cause, lane waited for) of who waits for bar `cause`."""
+        """(cause, lane waited for) of what waits for bar `cause`."""
         if why == RESOURCE or cause < 0:
             return why, NO_BAR
         place = cause - self.skipped

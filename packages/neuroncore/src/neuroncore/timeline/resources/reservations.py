@@ -54,7 +54,7 @@ class Gaps:
             self.starts.append(start)
             ends.append(start + length)
 
-    def room(self, ready: int, length: int) -> int:
+    def first_gap(self, ready: int, length: int) -> int:
         """Where `reserve` would begin; nothing is taken."""
         starts, ends = self.starts, self.ends
         if not ends or ready >= ends[-1]:
@@ -172,12 +172,12 @@ class Gaps:
             ends.insert(at, end)
 
 
-def common_room(shared: Sequence[Gaps], ready: int, length: int) -> int:
+def common_gap(shared: Sequence[Gaps], ready: int, length: int) -> int:
     """From when on, `ready` at the earliest, all of them are free for `length` ticks."""
     while True:
         start = ready
         for gaps in shared:
-            start = gaps.room(start, length)
+            start = gaps.first_gap(start, length)
         if start == ready:
             return start
         ready = start

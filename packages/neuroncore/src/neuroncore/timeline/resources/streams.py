@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from neuroncore.timeline.model.bars import NO_BAR
-from neuroncore.timeline.resources.reservations import Gaps, Pieces, common_room
+from neuroncore.timeline.resources.reservations import Gaps, Pieces, common_gap
 
 Reason = Callable[[int, int], tuple[int, int]]
 """From a bar that was waited for, and why, to (cause, lane waited for)."""
@@ -37,7 +37,7 @@ class Lane:
     def openings(self, least: int, here: int) -> tuple:
         """Its free time before `free` as instructions of `least` ticks and more see it, relative to
         `earliest` and bar `here`: how long it has been idle by then, for all of a gap that is
-        filled is put down to others; busy stretches, who ends each, why the lane idles before it.
+        filled is put down to others; busy stretches, what ends each, why the lane idles before it.
         """
         return ()
 
@@ -68,7 +68,7 @@ class Period(NamedTuple):
     ticks: int
 
 
-class LooseLane(Lane):
+class ReorderedLane(Lane):
     """A stream that the compiler has reordered: an instruction goes into the first gap.
 
     Gaps further back than `horizon` before its latest instruction are lost.
@@ -88,17 +88,17 @@ class LooseLane(Lane):
     def earliest(self) -> int:
         return max(0, self.free - self.horizon)
 
-    def room(self, ready: int, interval: int, ports: Sequence[Gaps] = ()) -> tuple[int, int]:
+    def first_gap(self, ready: int, interval: int, ports: Sequence[Gaps] = ()) -> tuple[int, int]:
         """Where an instruction may start on the lane alone, and where with the ports it takes."""
         if ready >= self.free and not ports:
             return ready, ready
         if ready >= self.free:
             alone = ready
         else:
-            alone = self.taken.room(max(ready, self.free - self.horizon), interval)
+            alone = self.taken.first_gap(max(ready, self.free - self.horizon), interval)
         for gaps in ports:
             if gaps.ends and alone < gaps.ends[-1]:
-                return alone, common_room((self.taken, *ports), alone, interval)
+                return alone, common_gap((self.taken, *ports), alone, interval)
         return alone, alone
 
     def occupy(
@@ -106,8 +106,8 @@ class LooseLane(Lane):
     ) -> None:
         """Instruction `bar`, which waited for bar `cause`, takes its place.
 
-        What the lane idles is put down to who comes after, for the reason that `reason` finds. One
-        that takes no time, with costs of 0, needs no place.
+        The time that the lane idles is attributed to the next instruction, for the reason that
+        `reason` finds. One that takes no time, with costs of 0, needs no place.
         """
         if not interval:
             return
