@@ -8,6 +8,8 @@ from packages.tokenplan.tests.tile_ir.random_kernels import random_kernel
 from packages.tokenplan.tests.tile_ir.test_layouts import LAYOUT_KERNELS
 
 from tokenplan.tile_ir import bytecode, emit, explain_bytecode, orders_of
+from tokenplan.tile_ir.bytecode import Block, Type
+from tokenplan.tile_ir.bytecode.types import DYNAMIC, TOKEN, pointer, tile
 
 VERSIONS = [(13, 1), (13, 2), (13, 3), (13, 4)]
 QUICK, MUTATIONS = 100, 2_000
@@ -83,11 +85,58 @@ def test_a_view_of_13_3_is_rejected_in_13_1():
         (lambda data: data[:8] + b"\x0d\x05" + data[10:], r"13\.5 is not supported"),
         (lambda data: data[:60], "truncated"),
         (lambda data: data[:12] + b"\x00", "no section of functions"),
+        (lambda data: data + b"\x00", "the end section is not the last one"),
+        (lambda data: data + data[12:], "the end section is not the last one"),
     ],
 )
 def test_foreign_newer_and_truncated_files_are_rejected_by_name(damage, message):
     with pytest.raises(bytecode.BytecodeError, match=message):
         bytecode.read(damage(bytecode.write(module())))
+
+
+F32 = Type("f32")
+VECTOR = Type("tensor_view", (F32, (4,), (1,), None))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (tile(tile("f32")), "a type has tile<f32> as element"),
+        (tile(TOKEN), "a type has token as element"),
+        (tile(VECTOR), "a type has tensor_view<4xf32, .* as element"),
+        (tile(Type("ptr", (pointer("f32"), None))), "a type has ptr<f32> as number"),
+        (tile(pointer("i4")), "a type has i4 as number"),
+        (Type("tensor_view", (pointer("f32"), (4,), (1,), None)), "a type has ptr<f32> as number"),
+        (Type("partition_view", ((4,), F32, (0,), None)), "a type has f32 as tensor"),
+        (Type("partition_view", ((3,), VECTOR, (0,), None)), "powers of two, not .3."),
+        (tile("f32", 4, 0), "extents of a tile are powers of two, not .4, 0."),
+        (tile("f32", DYNAMIC), "extents of a tile are powers of two"),
+        (tile("f32", 4), "a parameter of k is not a scalar"),
+        (TOKEN, "a parameter of k is not a scalar"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_type_that_the_compiler_rejects_is_rejected_by_name(kind, message, is_nested):
+    """Of a parameter, or of any type of the table."""
+    kinds = [tile("i32"), Type("function", ((kind,), ())) if is_nested else kind]
+    if is_nested and "parameter" in message:
+        message = "a parameter of k is not a scalar"
+    body = Block(
+        tuple(bytecode.Value(n, k) for n, k in enumerate(kinds)),
+        (bytecode.Operation("return", {"values": ()}, (), {}),),
+    )
+    data = bytecode.write(bytecode.Module((bytecode.Function("k", body),)))
+
+    with pytest.raises(bytecode.BytecodeError, match=message):
+        explain_bytecode(data)
+
+
+def test_a_number_that_does_not_fit_its_field_is_not_written():
+    kind = Type("tensor_view", (F32, (2**63,), (1,), None))
+    body = Block((bytecode.Value(0, kind),), ())
+    with pytest.raises(bytecode.BytecodeError, match="9223372036854775808 does not fit into 64"):
+        bytecode.write(bytecode.Module((bytecode.Function("k", body),)))
 
 
 def originals():

@@ -72,6 +72,8 @@ def _sections(source: Input) -> dict[int, bytes]:
         if number == 6:
             raise BytecodeError("global variables are not supported")
         found[number] = source.take(size)
+    if source.at != len(source.data):
+        raise BytecodeError("the end section is not the last one", got=source.where)
     return found
 
 

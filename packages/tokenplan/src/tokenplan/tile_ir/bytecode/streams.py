@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from tokenplan.tile_ir.bytecode.errors import BytecodeError
-from tokenplan.tile_ir.bytecode.types import FIELD_NAMES, PADDINGS, TYPES, Type
+from tokenplan.tile_ir.bytecode.types import FIELD_NAMES, PADDINGS, ROLES, TYPES, Type
 
 T = TypeVar("T")
 LONGEST_VARINT = 10
@@ -69,7 +70,7 @@ class Output:
         """A count, then `size` bytes each."""
         self.varint(len(values))
         for value in values:
-            self.data += int(value).to_bytes(size, "little", signed=size > 1)
+            self.data += _stored(int(value), size)
 
     def string(self, text: str) -> None:
         """The number of the string."""
@@ -115,14 +116,23 @@ class Output:
 
 
 _WRITE = {
-    "type": Output.type,
     "types": Output.types,
     "varint": Output.varint,
     "i64s": lambda out, values: out.integers(values, 8),
     "i32s": lambda out, values: out.integers(values, 4),
+    "extents": lambda out, values: out.integers(values, 8),
+    "i32_extents": lambda out, values: out.integers(values, 4),
     "padding": lambda out, value: out.byte(PADDINGS.index(value)),
     "attribute": Output.byte,
+    **dict.fromkeys(ROLES, Output.type),
 }
+
+
+def _stored(value: int, size: int) -> bytes:
+    try:
+        return value.to_bytes(size, "little", signed=size > 1)
+    except OverflowError:
+        raise BytecodeError(f"{value} does not fit into {8 * size} bits") from None
 
 
 @dataclass
@@ -212,6 +222,22 @@ class Input:
         """A count, then each."""
         return tuple(self.type() for _ in self.counted())
 
+    def type_of(self, role: str) -> Type:
+        """A type of the table that another one may contain."""
+        found = self.type()
+        if found.kind not in ROLES[role]:
+            raise BytecodeError(f"a type has {found} as {role}", got=self.where)
+        return found
+
+    def extents(self, size: int) -> tuple[int, ...]:
+        """The extents of a tile."""
+        found = self.integers(size)
+        if any(n < 1 or n & n - 1 for n in found):
+            raise BytecodeError(
+                f"the extents of a tile are powers of two, not {list(found)}", got=self.where
+            )
+        return found
+
     def padding(self) -> str:
         """One of the values that fill a tile outside its tensor."""
         at = self.byte()
@@ -236,11 +262,13 @@ class Input:
 
 
 _READ = {
-    "type": Input.type,
+    **{role: partial(Input.type_of, role=role) for role in ROLES},
     "types": Input.types,
     "varint": Input.varint,
     "i64s": lambda source: source.integers(8),
     "i32s": lambda source: source.integers(4),
+    "extents": lambda source: source.extents(8),
+    "i32_extents": lambda source: source.extents(4),
     "padding": Input.padding,
     "attribute": Input.byte,
 }

@@ -63,20 +63,20 @@ TYPES = {
     "f8e8m0fnu": TypeRecord(18, since=2),
     "f4e2m1fn": TypeRecord(19, since=3),
     "i4": TypeRecord(22, since=3),
-    "ptr": _record(12, "pointee:type attribute:attribute?", mask_since=4),
-    "tile": _record(13, "element:type shape:i64s"),
+    "ptr": _record(12, "pointee:number attribute:attribute?", mask_since=4),
+    "tile": _record(13, "element:element shape:extents"),
     "tensor_view": _record(
-        14, "element:type shape:i64s strides:i64s attribute:attribute?", mask_since=4
+        14, "element:number shape:i64s strides:i64s attribute:attribute?", mask_since=4
     ),
     "partition_view": _record(
-        15, "tile:i32s tensor_view:type dim_map:i32s padding:padding?", mask_since=3
+        15, "tile:i32_extents tensor_view:tensor dim_map:i32s padding:padding?", mask_since=3
     ),
     "function": _record(16, "parameters:types results:types"),
     "gather_scatter_view": _record(
-        20, "tile:i32s tensor_view:type sparse_dim:varint padding:padding?", 3, 3
+        20, "tile:i32_extents tensor_view:tensor sparse_dim:varint padding:padding?", 3, 3
     ),
     "strided_view": _record(
-        21, "tile:i32s traversal:i32s tensor_view:type dim_map:i32s padding:padding?", 3, 3
+        21, "tile:i32_extents traversal:i32s tensor_view:tensor dim_map:i32s padding:padding?", 3, 3
     ),
 }
 
@@ -87,6 +87,13 @@ ITEM_BITS = {"i1": 8, "i4": 4, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "f16": 
              "f32": 32, "tf32": 32, "f64": 64, "f8e4m3fn": 8, "f8e5m2": 8, "f8e8m0fnu": 8,
              "f4e2m1fn": 4, "ptr": 64}  # fmt: skip
 """Bits of an element in memory."""
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "number": tuple(kind for kind in ITEM_BITS if kind not in ("ptr", "i4")),
+    "element": tuple(ITEM_BITS),
+    "tensor": ("tensor_view",),
+}
+"""By codec of a type in a type, the kinds that it may have."""
 
 TOKEN = Type("token")
 

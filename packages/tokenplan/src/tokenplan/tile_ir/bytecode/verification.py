@@ -20,8 +20,11 @@ _INTEGERS = ("i8", "i16", "i32", "i64")
 
 def verify(function: Function) -> None:
     """Raises BytecodeError for the first operation that breaks a rule."""
-    if any(value.type.kind != "tile" for value in function.body.arguments):
-        raise BytecodeError(f"a parameter of {function.name} is not a tile")
+    for value in function.body.arguments:
+        if value.type.kind != "tile" or value.type["shape"]:
+            raise BytecodeError(
+                f"a parameter of {function.name} is not a scalar", got=str(value.type)
+            )
     for end in leaving(function.body):
         if end.name != "return":
             raise BytecodeError(f"{end.name} is in no loop of {function.name}")
