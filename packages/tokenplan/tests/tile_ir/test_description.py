@@ -1,8 +1,21 @@
 """Descriptions that break a rule of Tile IR, by the name of the access; memory orders."""
 
+from contextlib import ExitStack
+
 import pytest
 
-from tokenplan.tile_ir import DescriptionError, Order, TileKernel, emit, orders_of
+from neuroncore.layout import Layout
+from tokenplan.tile_ir import (
+    DescriptionError,
+    Order,
+    TileKernel,
+    bytecode,
+    compiler,
+    emit,
+    orders_of,
+)
+from tokenplan.tile_ir.bytecode.reader import DEEPEST
+from tokenplan.tile_ir.verdicts import ARCHITECTURES, DTYPES_SINCE, architecture, first_target
 
 
 @pytest.mark.parametrize(
@@ -34,8 +47,9 @@ def test_unknown_kernel_hints_dtypes_and_operations_are_named():
     with pytest.raises(DescriptionError, match="the kernel: unknown hint occupance"):
         TileKernel("k", occupance=2)
     kernel = TileKernel("k", occupancy=2)
-    with pytest.raises(DescriptionError, match="unknown dtype 'f17'"):
-        kernel.array("a", (4,), "f17")
+    for dtype in ("f17", "ptr", "f4e2m1fn", "token"):
+        with pytest.raises(DescriptionError, match=f"array a has the unknown dtype '{dtype}'"):
+            kernel.array("a", (4,), dtype)
     with pytest.raises(DescriptionError, match="unknown operation expp"):
         kernel.compute("expp", kernel.full((4, 4), 1.0))
 
@@ -101,6 +115,11 @@ def test_arrays_of_one_alias_group_stay_in_order():
         ({"dtype": "i32", "padding": "nan"}, "integers are padded with zero"),
         ({"alignment": 0}, "aligned to a power of two"),
         ({"alignment": 3}, "aligned to a power of two"),
+        ({"alignment": 2**63}, r"aligned to a power of two, at most 2\^62"),
+        (
+            {"traversal": (2**31, 64)},
+            r"load: a traversal has 2 steps of 1 or more, less than 2\^31",
+        ),
     ],
 )
 def test_what_the_compiler_rejects_or_ignores_is_rejected_by_name(options, message):
@@ -261,3 +280,123 @@ def test_a_loop_whose_statements_raise_is_not_part_of_the_kernel():
         kernel.store(a, (0, 0), inside)
     with pytest.raises(DescriptionError, match="carry outside of loops"):
         kernel.carry(before)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "message"),
+    [
+        ((2**63, 8), None, r"array a: an extent or stride is not less than 2\^63"),
+        ((8, 8), (2**63, 1), r"array a: an extent or stride is not less than 2\^63"),
+        ((8, 8), (-(2**63), 1), r"array a: an extent or stride is not less than 2\^63"),
+        ((8, 2**32, 2**32), None, r"array a: an extent or stride is not less than 2\^63"),
+        (Layout.of((8, 8), offset=2**31), None, r"array a: the offset is not less than 2\^31"),
+    ],
+    ids=str,
+)
+def test_a_number_that_bytecode_cannot_contain_is_rejected_by_name(shape, strides, message):
+    with pytest.raises(DescriptionError, match=message):
+        TileKernel("far").array("a", shape, strides=strides)
+
+
+def test_a_factor_of_an_index_has_32_bits_also_in_a_loop_of_one_iteration():
+    kernel = TileKernel("far")
+    a = kernel.array("a", (64, 64))
+    with kernel.loop("k", 1) as k, pytest.raises(DescriptionError, match="load: indices are 0 to"):
+        kernel.load(a, (2**40 * k, 0), (8, 8))
+
+
+@pytest.mark.parametrize("dimension", [0, 1, 2])
+def test_a_grid_has_as_many_blocks_as_cuda_launches(dimension):
+    most = (2**31 - 1, 65_535, 65_535)[dimension]
+    for blocks in (most, most + 1):
+        kernel = TileKernel("grids")
+        for n in range(dimension):
+            kernel.grid(f"before{n}", 1)
+        if blocks == most:
+            kernel.grid("g", blocks)
+        else:
+            with pytest.raises(DescriptionError, match=f"grid dimension g has 1 to {most:,} block"):
+                kernel.grid("g", blocks)
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        (Order("missing", "load"), "missing is not an access of the kernel"),
+        (Order("store", "missing"), "missing is not an access of the kernel"),
+        (Order("store", "load", "q", 1), "q is not a loop around both accesses"),
+        (Order("store", "load", "g", 1), "g is not a loop around both accesses"),
+        (Order("store", "last", "k", 1), "k is not a loop around both accesses"),
+        (Order("store", "load", "k", 0), "the distance is not 1 or more"),
+        (Order("load", "store"), "the sink is not after the source"),
+        (Order("load", "load"), "the sink is not after the source"),
+    ],
+    ids=str,
+)
+def test_an_order_that_no_token_expresses_is_rejected_by_name(order, message):
+    kernel = TileKernel("ordered")
+    kernel.grid("g", 4)
+    a = kernel.array("a", (64, 64))
+    with kernel.loop("k", 2):
+        kernel.store(a, (0, 0), kernel.full((8, 8), 1.0))
+        kernel.load(a, (0, 0), (8, 8))
+    kernel.load(a, (0, 0), (8, 8), name="last")
+    found = orders_of(kernel.described())
+
+    with pytest.raises(DescriptionError, match=message) as wrong:
+        emit(found.described, found.kernel, (order,))
+    assert str(order) in str(wrong.value)
+    other = orders_of(fenced().described)
+    with pytest.raises(DescriptionError, match="ordered is not the kernel of this description"):
+        emit(other.described, found.kernel, ())
+
+
+def test_loops_are_nested_as_deep_as_bytecode_is_read():
+    kernel = TileKernel("deep")
+    a = kernel.array("a", (8,))
+    with ExitStack() as stack:
+        for n in range(DEEPEST):
+            stack.enter_context(kernel.loop(f"k{n}", 2))
+        with pytest.raises(DescriptionError, match="loop more: loops are nested at most 64 deep"):
+            stack.enter_context(kernel.loop("more", 2))
+        kernel.store(a, (0,), kernel.full((8,), 1.0))
+    found = orders_of(kernel.described())
+
+    assert len(found.kept) == DEEPEST
+    module = emit(found.described, found.kernel, found.kept)
+    assert bytecode.read(bytecode.write(module)) == module
+
+
+@pytest.mark.parametrize(("dtype", "since"), [*DTYPES_SINCE.items(), ("i8", 80)])
+def test_a_dtype_that_a_target_does_not_have_is_rejected_by_name(dtype, since):
+    kernel = TileKernel("narrow")
+    a, b = kernel.array("a", (64, 64), dtype), kernel.array("b", (64, 64), dtype)
+    kernel.store(b, (0, 0), kernel.load(a, (0, 0), (16, 16)))
+    described = kernel.described()
+    first = first_target(described)
+    found = orders_of(described, target=first)
+
+    for target in ARCHITECTURES:
+        if architecture(target) >= since:
+            assert orders_of(described, target=target).kept == found.kept
+            continue
+        with pytest.raises(DescriptionError, match=f"array a: {target} does not have {dtype}"):
+            orders_of(described, target=target)
+        with pytest.raises(DescriptionError, match=f"array a: {target} does not have {dtype}"):
+            emit(described, found.kernel, found.kept, target=target)
+    assert architecture(first) == max(since, 90) or first == "sm_90"
+
+
+@pytest.mark.parametrize("dtype", DTYPES_SINCE)
+def test_the_compiler_rejects_these_dtypes_too(tileiras, dtype):
+    kernel = TileKernel("narrow")
+    a, b = kernel.array("a", (64, 64), dtype), kernel.array("b", (64, 64), dtype)
+    kernel.store(b, (0, 0), kernel.load(a, (0, 0), (16, 16)))
+    described = kernel.described()
+    found = orders_of(described, target=first_target(described))
+    data = bytecode.write(emit(described, found.kernel, found.kept, target="sm_120"))
+
+    at = next(n for n, t in enumerate(ARCHITECTURES) if architecture(t) >= DTYPES_SINCE[dtype])
+    compiler.compile_bytecode(data, ARCHITECTURES[at])
+    with pytest.raises(compiler.RejectionError, match="unsupported type"):
+        compiler.compile_bytecode(data, ARCHITECTURES[at - 1])

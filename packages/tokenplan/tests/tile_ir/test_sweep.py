@@ -360,6 +360,33 @@ def test_every_illegal_choice_is_counted(tileiras):
     assert funnel.illegal == 2
 
 
+def copied(rows=8, step=8, blocks=1, dtype="f32"):
+    kernel = TileKernel("copied")
+    kernel.grid("g", 1)
+    kernel.grid("h", blocks)
+    a = kernel.array("a", (rows, 64), dtype)
+    kernel.store(a, (0, 0), kernel.load(a, (0, 0), (8, 8)), traversal=(step, 8))
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("rows", 2**63, "an extent or stride is not less than 2^63"),
+        ("step", 2**31, "less than 2^31"),
+        ("blocks", 65_536, "grid dimension h has 1 to 65,535 blocks"),
+        ("dtype", "f8e8m0fnu", "array a: sm_90 does not have f8e8m0fnu"),
+    ],
+)
+def test_a_choice_beyond_a_limit_is_one_illegal_candidate(tileiras, name, value, reason):
+    funnel, good = Funnel(), copied.__defaults__[copied.__code__.co_varnames.index(name)]
+    found = list(candidates(copied, {name: (good, value)}, "sm_90", funnel))
+
+    assert [choice.parameters for choice in found] == [{name: good}]
+    assert (funnel.illegal, funnel.failed) == (1, 0)
+    assert any(reason in text for text in funnel.reasons)
+
+
 def test_reasons_of_illegal_candidates_are_counted(tileiras):
     funnel = Funnel()
     list(candidates(make, {"rows": (48, 64), "alignment": (3, 16)}, "sm_90", funnel))

@@ -32,7 +32,7 @@ from tokenplan.report import dot, explained, orders, plan_file
 from tokenplan.rules import BUDGET
 from tokenplan.tile_ir import TileKernel, is_bytecode, orders_of
 from tokenplan.tile_ir.bytecode_report import Report, listed, reported
-from tokenplan.tile_ir.verdicts import ARCHITECTURES
+from tokenplan.tile_ir.verdicts import ARCHITECTURES, first_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,8 @@ def _described(given: argparse.Namespace, kernel: TileKernel) -> int:
     options = {name: default for name, default in _OF_PROGRAMS.items() if name not in shared}
     cure = "arrays of one `alias_group=` may share bytes" if given.may_alias else "leave it away"
     _reject(given, {**options, "may_alias": []}, "a Tile IR description", cure)
-    found = orders_of(kernel.described(), given.budget)
+    described = kernel.described()
+    found = orders_of(described, given.budget, first_target(described))
     tokens = "\n".join(listed("tokens in its bytecode", found.kept))
     _write(given, f"{explained(found.graph, given.verbose)}\n{tokens}\n")
     return int(any(entry.is_error for entry in found.graph.diagnostics))

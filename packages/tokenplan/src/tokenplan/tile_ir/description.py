@@ -219,9 +219,10 @@ def _check_tile(made: Transfer) -> None:
             f"{name}: array {made.array.name} contains {made.array.dtype}", got=made.tile.dtype,
             hint="compute a cast",
         )  # fmt: skip
-    if len(made.step) != rank or min(made.step, default=1) < 1:
+    if len(made.step) != rank or not all(1 <= step < 2**31 for step in made.step):
         raise DescriptionError(
-            f"{name}: a traversal has {rank} steps of 1 or more", got=str(list(made.step))
+            f"{name}: a traversal has {rank} steps of 1 or more, less than 2^31",
+            got=str(list(made.step)),
         )
 
 

@@ -10,17 +10,24 @@ from functools import partial
 from typing import Any
 
 from neuroncore.notes import note_without_effect
-from tokenplan.kernel.model import Kernel
+from tokenplan.kernel.model import Kernel, Op, shared_loops
 from tokenplan.tile_ir.bytecode import Block, Function, Module, Operation, Value
 from tokenplan.tile_ir.bytecode.building import I32, BodyBuilder
 from tokenplan.tile_ir.bytecode.control_flow import LOOPS
 from tokenplan.tile_ir.bytecode.types import TOKEN, Type, pointer, tile
 from tokenplan.tile_ir.computations import COMPUTATIONS
-from tokenplan.tile_ir.description import Compute, Described, Repeat, Statement, Transfer
+from tokenplan.tile_ir.description import (
+    Compute,
+    Described,
+    DescriptionError,
+    Repeat,
+    Statement,
+    Transfer,
+)
 from tokenplan.tile_ir.function_model import FunctionModel
 from tokenplan.tile_ir.model import Order
 from tokenplan.tile_ir.token_tracing import ACCESSES
-from tokenplan.tile_ir.verdicts import CLUSTERS, ignored_hints
+from tokenplan.tile_ir.verdicts import CLUSTERS, check_target, ignored_hints
 from tokenplan.tile_ir.views import Views
 
 FURTHEST = 8
@@ -150,7 +157,12 @@ def emit(
     version: tuple[int, int] = (13, 3),
     target: str = "sm_90",
 ) -> Module:
-    """The module of one kernel; `target` is the architecture that its hints are for."""
+    """The module of one kernel; `target` is the architecture that its hints are for.
+
+    Raises DescriptionError for an order that no token of the kernel expresses.
+    """
+    check_target(described, target)
+    _check_orders(described, kernel, orders)
     ignored = ignored_hints(described, target)
     for name in ignored:
         note_without_effect(f"the hint {name}", f"{target} does not have it", CLUSTERS)
@@ -168,6 +180,28 @@ def emit(
     block = Block(parameters, tuple(body.operations))
     place = next((s.place for s in described.body if s.place), None)
     return Module((Function(described.name, block, hints, True, place),), version)
+
+
+def _check_orders(described: Described, kernel: Kernel, orders: Sequence[Order]) -> None:
+    ops = {op.id: op for op in kernel.ops()}
+    at = {made.id: n for n, made in enumerate(described.transfers())}
+    if at.keys() != ops.keys():
+        raise DescriptionError(f"{kernel.name} is not the kernel of this description")
+    for order in orders:
+        if wrong := _mistake(order, ops, at, len(described.grid)):
+            raise DescriptionError(f"{order}: {wrong}", expected="orders as of `orders_of`")
+
+
+def _mistake(order: Order, ops: Mapping[str, Op], at: Mapping[str, int], grid: int) -> str | None:
+    """The reason why a token cannot express the order."""
+    for name in (order.source, order.sink):
+        if name not in ops:
+            return f"{name} is not an access of the kernel"
+    if order.loop is None:
+        return None if at[order.source] < at[order.sink] else "the sink is not after the source"
+    if order.loop not in shared_loops(ops[order.source], ops[order.sink])[grid:]:
+        return f"{order.loop} is not a loop around both accesses"
+    return None if order.distance >= 1 else "the distance is not 1 or more"
 
 
 @dataclass

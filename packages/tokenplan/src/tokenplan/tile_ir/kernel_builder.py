@@ -14,7 +14,8 @@ import numpy as np
 from neuroncore.layout import Layout
 from neuroncore.program import Affine
 from neuroncore.source_location import Place
-from tokenplan.tile_ir.bytecode.types import ITEM_BITS
+from tokenplan.tile_ir.bytecode.reader import DEEPEST
+from tokenplan.tile_ir.bytecode.types import ITEM_BITS, ROLES
 from tokenplan.tile_ir.computations import result_of
 from tokenplan.tile_ir.description import (
     KERNEL_HINTS,
@@ -35,6 +36,12 @@ from tokenplan.tile_ir.description import (
 )
 from tokenplan.tile_ir.integers import INDEX_END
 from tokenplan.tile_ir.views import check_index_space
+
+ARRAY_DTYPES = tuple(dtype for dtype in ROLES["number"] if ITEM_BITS[dtype] % 8 == 0)
+MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
+_GRID = "CUDA C++ Programming Guide: maximum x-, y- and z-dimension of a grid"
+MOST_ALIGNED = 2**62
+"""As the verifier of tileiras 13.5 limits the divisor of an `assume`."""
 
 
 @dataclass
@@ -89,10 +96,14 @@ class TileKernel:
         layout = _layout(name, shape, strides)
         if not layout.shape:
             raise DescriptionError(f"array {name} has no dimensions", expected="1 or more")
-        if dtype not in ITEM_BITS or ITEM_BITS[dtype] % 8:
-            raise DescriptionError(f"array {name} has the unknown dtype {dtype!r}")
-        if alignment < 1 or alignment & alignment - 1:
-            raise DescriptionError(f"array {name} is aligned to a power of two", got=str(alignment))
+        if dtype not in ARRAY_DTYPES:
+            raise DescriptionError(
+                f"array {name} has the unknown dtype {dtype!r}", expected=", ".join(ARRAY_DTYPES)
+            )
+        if not 1 <= alignment <= MOST_ALIGNED or alignment & alignment - 1:
+            raise DescriptionError(
+                f"array {name} is aligned to a power of two, at most 2^62", got=str(alignment)
+            )
         if name in self.arrays:
             raise DescriptionError(f"there are two arrays {name}", hint="give each its own name")
         self.arrays[name] = Array(name, dtype, layout, alignment, alias_group)
@@ -103,8 +114,11 @@ class TileKernel:
         if len(self.grids) == 3:
             raise DescriptionError("a grid has at most three dimensions")
         size = integer(f"grid dimension {name}, blocks", size)
-        if size < 1:
-            raise DescriptionError(f"grid dimension {name} has 1 block or more", got=str(size))
+        most = MOST_BLOCKS[len(self.grids)]
+        if not 1 <= size <= most:
+            raise DescriptionError(
+                f"grid dimension {name} has 1 to {most:,} blocks", got=str(size), rule=_GRID
+            )
         unique = self._id(_checked("a grid dimension", name))
         self.grids[unique] = size
         return Index.variable(unique)
@@ -115,6 +129,8 @@ class TileKernel:
         trips = integer(f"loop {name}, iterations", trips)
         if not 0 <= trips < INDEX_END:
             raise DescriptionError(f"loop {name} has 0 to 2^31 - 1 iterations", got=str(trips))
+        if len(self.loops) >= DEEPEST:
+            raise DescriptionError(f"loop {name}: loops are nested at most {DEEPEST} deep")
         unique = self._id(_checked("a loop", name))
         opened, outer, self.body = _OpenLoop(unique, trips, dict(self.tiles)), self.body, []
         self.loops.append(opened)
@@ -212,9 +228,10 @@ class TileKernel:
                     f"{made.id}: {min(unknown)} is not a variable of the grid or a loop around"
                 )
             low, high = index.bounds(ranges)
-            if low < 0 or high >= INDEX_END:
+            factor = max((abs(number) for _, number in index.terms), default=0)
+            if low < 0 or max(high, factor) >= INDEX_END:
                 raise DescriptionError(
-                    f"{made.id}: indices are 0 to 2^31 - 1", got=f"{low} to {high}"
+                    f"{made.id}: indices are 0 to 2^31 - 1", got=f"{index}, {low} to {high}"
                 )
         if all(trips.values()):
             check_index_space(made, ranges)
@@ -282,13 +299,28 @@ def _layout(name: str, shape: Any, strides: Any) -> Layout:
     if isinstance(shape, Layout):
         if strides is not None:
             raise DescriptionError(f"array {name}: strides beside a layout, which has its own")
-        return shape
+        return _in_fields(name, shape)
     extents = integers(f"array {name}, extents", shape)
     steps = None if strides is None else integers(f"array {name}, strides", strides)
     try:
-        return Layout.of(extents, steps)
+        return _in_fields(name, Layout.of(extents, steps))
     except ValueError as wrong:
         raise DescriptionError(f"array {name}: {wrong}") from None
+
+
+def _in_fields(name: str, layout: Layout) -> Layout:
+    """The layout, whose numbers bytecode can contain."""
+    numbers = [abs(number) for factors in layout.dims for pair in factors for number in pair]
+    fields = {
+        "an extent or stride": (max(numbers, default=0), 63),
+        "the offset": (layout.offset, 31),
+    }
+    for what, (found, bits) in fields.items():
+        if found >= 1 << bits:
+            raise DescriptionError(
+                f"array {name}: {what} is not less than 2^{bits}", got=str(found)
+            )
+    return layout
 
 
 def _indices(name: str, given: Any) -> tuple[Affine, ...]:

@@ -24,6 +24,10 @@ CLUSTERS = "CUDA C++ Programming Guide: thread block clusters, compute capabilit
 HINTS_SINCE = {"num_cta_in_cga": 90}
 """Hints that older architectures ignore: without clusters of CTAs the binary is the same."""
 
+DTYPES_SINCE = {"f8e4m3fn": 89, "f8e5m2": 89, "f8e8m0fnu": 100}
+"""The first architecture of each dtype that older ones reject ("unsupported type"), as found by
+compiling a copy of every dtype for all of them with tileiras 13.5.37."""
+
 
 @dataclass(frozen=True, slots=True)
 class AccessVerdict:
@@ -45,7 +49,7 @@ def verdicts(described: Described, target: str = "sm_90") -> Iterator[AccessVerd
     TMA being possible does not mean that it is used: the compiler takes it where it is profitable,
     which are above all loads that feed a matrix multiplication.
     """
-    architecture(target)
+    check_target(described, target)
     for made in described.transfers():
         view = view_of(made)
         rules = ((_RULES[reason], reason) for reason in _RULES)
@@ -90,6 +94,23 @@ def architecture(target: str) -> int:
             f"unknown architecture {target!r}", expected=", ".join(ARCHITECTURES)
         )
     return int(target.removeprefix("sm_"))
+
+
+def check_target(described: Described, target: str) -> None:
+    """Raises DescriptionError for a dtype that the target does not have."""
+    number = architecture(target)
+    for array in described.arrays:
+        if number < (since := DTYPES_SINCE.get(array.dtype, 0)):
+            raise DescriptionError(
+                f"array {array.name}: {target} does not have {array.dtype}",
+                expected=f"sm_{since} or newer",
+            )
+
+
+def first_target(described: Described) -> str:
+    """The first architecture with TMA that has every dtype of the kernel."""
+    since = [FIRST_TARGET, *(DTYPES_SINCE.get(array.dtype, 0) for array in described.arrays)]
+    return next(name for name in ARCHITECTURES if architecture(name) >= max(since))
 
 
 def ignored_hints(described: Described, target: str) -> list[str]:
