@@ -13,18 +13,20 @@ class ExhaustedError(Exception):
     """A question took more operations than its budget allows, or the library cannot answer it."""
 
 
-def first_point(variables: int, constraints: Sequence[str], budget: int) -> list[int] | None:
-    """The lexicographically least integer point x0, x1, … of the constraints; None if there is
-    none.
+def first_point(
+    variables: Sequence[str], constraints: Sequence[str], budget: int
+) -> list[int] | None:
+    """The lexicographically least integer point of the constraints; None if there is none.
 
-    `budget`: operations of the integer set library, which count work and not time. Raises
-    ExhaustedError beyond it, and where the library fails.
+    `variables`: names and fixed numbers, in this order in the point. `budget`: operations of the
+    integer set library, which count work and not time. Raises ExhaustedError beyond it, and where
+    the library fails.
     """
     import islpy
 
     context = islpy.Context()
-    names = ", ".join(f"x{n}" for n in range(variables))
-    text = f"{{ [{names}] : {' and '.join(constraints) or 'true'} }}"
+    free = [name for name in variables if name.startswith("x")]
+    text = f"{{ [{', '.join(free)}] : {' and '.join(constraints) or 'true'} }}"
     try:
         question = islpy.BasicSet(text, context)
         context.reset_operations()
@@ -34,25 +36,29 @@ def first_point(variables: int, constraints: Sequence[str], budget: int) -> list
             return None
         point = least.sample_point()
         context.set_max_operations(0)  # found: reading it off is not counted
-        return [
-            point.get_coordinate_val(islpy.dim_type.set, n).to_python() for n in range(variables)
-        ]
+        found = {
+            name: point.get_coordinate_val(islpy.dim_type.set, n).to_python()
+            for n, name in enumerate(free)
+        }
     except islpy.Error:  # the budget is used, or an error of the library
         raise ExhaustedError from None
+    return [found[name] if name in found else int(name) for name in variables]
 
 
 class System:
-    """Constraints on variables x0, x1, … that are collected one by one."""
+    """Constraints on variables that are collected one by one."""
 
     def __init__(self) -> None:
-        self.variables = 0
+        self.variables: list[str] = []
+        """By number: its name, or the only value that it may have."""
         self.constraints: list[str] = []
 
     def variable(self, low: int, high: int) -> str:
         """A new variable from `low` to `high` inclusive."""
-        name = f"x{self.variables}"
-        self.variables += 1
-        self.constraints.append(f"{low} <= {name} <= {high}")
+        name = str(low) if low == high else f"x{len(self.variables)}"
+        self.variables.append(name)
+        if low != high:
+            self.constraints.append(f"{low} <= {name} <= {high}")
         return name
 
     def iterations(self, loops: Sequence[str], trips: Trips) -> dict[str, str]:

@@ -73,19 +73,33 @@ def carried_by(pair: Pair, outer: int, budget: int) -> Conflict | None:
     )
 
 
+def _unused(pair: Pair) -> set[str]:
+    """Loops with iterations in which neither access moves."""
+    used = {name for level in pair.levels for digit in level for name, _ in digit.offset.terms}
+    loops = {*pair.source.loops, *pair.sink.loops} - used
+    return {loop for loop in loops if pair.trips[loop][1] >= 0}
+
+
 def _in_sets(pair: Pair, outer: int, budget: int) -> Conflict | None:
     system, last = System(), {loop: high for loop, (_, high) in pair.trips.items()}
-    distance = [system.variable(*ends) for ends in _distances(pair, outer)]
-    before = system.iterations(pair.source.loops, pair.trips)
+    unused, distances, trips = _unused(pair), _distances(pair, outer), dict(pair.trips)
+    for at, loop in enumerate(pair.shared):  # the least point is known where nothing moves
+        low, high = distances[at]
+        if loop in unused and low <= high:
+            distances[at], trips[loop] = (low, low), (max(0, -low), max(0, -low))
+    for loop in unused - {*pair.shared}:
+        trips[loop] = (0, 0)
+    distance = [system.variable(*ends) for ends in distances]
+    before = system.iterations(pair.source.loops, trips)
     after = {loop: f"{before[loop]} + {d}" for loop, d in zip(pair.shared, distance, strict=True)}
     for loop in pair.shared[outer:]:
         system.constraints.append(f"0 <= {after[loop]} <= {last[loop]}")
     private = pair.sink.loops[len(pair.shared) :]
-    after |= system.iterations(private, pair.trips)
+    after |= system.iterations(private, trips)
     ends = []  # how many variables there are after each digit
     for a, b in pair.levels:
         system.overlap(a, before, b, after)
-        ends.append(system.variables)
+        ends.append(len(system.variables))
     point = first_point(system.variables, system.constraints, budget)
     if point is None:
         return None

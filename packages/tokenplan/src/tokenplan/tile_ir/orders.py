@@ -14,7 +14,7 @@ from itertools import chain, combinations, pairwise, product
 
 from tokenplan.analysis import analyse, listed
 from tokenplan.graph.token_graph import ALIAS, JOIN, Join, TokenGraph
-from tokenplan.kernel.model import Kernel, Mode, Op, commute, shared_loops
+from tokenplan.kernel.model import Kernel, Loop, Mode, Op, commute, shared_loops
 from tokenplan.rules import BUDGET, Conflict, Pair, carried_by, decide
 from tokenplan.rules.candidate_orders import Place, places
 from tokenplan.tile_ir.description import Described
@@ -79,9 +79,8 @@ def _are_exclusive(one: Op, other: Op, exclusive: Collection[frozenset[str]]) ->
     return frozenset((*one.loops[at : at + 1], *other.loops[at : at + 1])) in exclusive
 
 
-def _repeated(kernel: Kernel, one: Op, other: Op, grid: int) -> list[str]:
+def _repeated(loops: Mapping[str, Loop], one: Op, other: Op, grid: int) -> list[str]:
     """The loops around both that may have two iterations or more."""
-    loops = kernel.loops()
     return [name for name in shared_loops(one, other)[grid:] if loops[name].trips > 1]
 
 
@@ -92,15 +91,14 @@ def fences(
     """The orders of acquire and release, which any bytes have, of two loads that are not both
     weak from buffers that may share bytes, and of what is not proved."""
     assert {*chain(*unproved)} <= {op.id for op in kernel.ops()}
-    found = []
+    found, loops = [], kernel.loops()
     for (at, one), (late, other) in product(enumerate(kernel.ops()), repeat=2):
-        is_repeated = bool(_repeated(kernel, one, other, grid))
         is_needed = (
             is_fence(one, other)
             or _may_be_one_location(one, other, may_alias)
             or _is_unproved(one, other, may_alias, unproved)
         )
-        if is_needed and (at < late or is_repeated):
+        if is_needed and (at < late or _repeated(loops, one, other, grid)):
             found.append(Join(one.id, other.id))
     return tuple(found)
 
@@ -198,13 +196,13 @@ class _Search:
 
 def _requested(kernel: Kernel, graph: TokenGraph, grid: int) -> Iterator[Order]:
     """Orders for other reasons than bytes: memory orders and arrays that may share bytes."""
-    ops = {op.id: op for op in kernel.ops()}
+    ops, loops = {op.id: op for op in kernel.ops()}, kernel.loops()
     at = {name: n for n, name in enumerate(ops)}
     for edge in graph.edges:
         if edge.rule in (JOIN, ALIAS):
             if at[edge.source] < at[edge.sink]:
                 yield Order(edge.source, edge.sink)
-            for loop in _repeated(kernel, ops[edge.source], ops[edge.sink], grid):
+            for loop in _repeated(loops, ops[edge.source], ops[edge.sink], grid):
                 yield Order(edge.source, edge.sink, loop, 1)
 
 
