@@ -370,16 +370,16 @@ def copied(rows=8, step=8, blocks=1, dtype="f32"):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "reason"),
+    ("name", "good", "value", "reason"),
     [
-        ("rows", 2**63, "an extent or stride is not less than 2^63"),
-        ("step", 2**31, "less than 2^31"),
-        ("blocks", 65_536, "grid dimension h has 1 to 65,535 blocks"),
-        ("dtype", "f8e8m0fnu", "array a: sm_90 does not have f8e8m0fnu"),
+        ("rows", 8, 2**63, "an extent or stride is not less than 2^63"),
+        ("step", 8, 2**31, "less than 2^31"),
+        ("blocks", 1, 65_536, "grid dimension h has 1 to 65,535 blocks"),
+        ("dtype", "f32", "f8e8m0fnu", "array a: sm_90 does not have f8e8m0fnu"),
     ],
 )
-def test_a_choice_beyond_a_limit_is_one_illegal_candidate(tileiras, name, value, reason):
-    funnel, good = Funnel(), copied.__defaults__[copied.__code__.co_varnames.index(name)]
+def test_a_choice_beyond_a_limit_is_one_illegal_candidate(tileiras, name, good, value, reason):
+    funnel = Funnel()
     found = list(candidates(copied, {name: (good, value)}, "sm_90", funnel))
 
     assert [choice.parameters for choice in found] == [{name: good}]
