@@ -73,22 +73,23 @@ def carried_by(pair: Pair, outer: int, budget: int) -> Conflict | None:
     )
 
 
-def _unused(pair: Pair) -> set[str]:
-    """Loops with iterations in which neither access moves."""
+def _bounds(pair: Pair, outer: int) -> tuple[list[tuple[int, int]], dict[str, tuple[int, int]]]:
+    """Least and greatest distance of each shared loop, and iteration of each loop: those of the
+    least point where neither access moves, which need no search."""
+    distances, trips = _distances(pair, outer), dict(pair.trips)
     used = {name for level in pair.levels for digit in level for name, _ in digit.offset.terms}
-    loops = {*pair.source.loops, *pair.sink.loops} - used
-    return {loop for loop in loops if pair.trips[loop][1] >= 0}
+    for at, loop in enumerate(pair.shared):
+        low, high = distances[at]
+        if loop not in used and low <= high and trips[loop][1] >= 0:
+            distances[at], trips[loop] = (low, low), (max(0, -low), max(0, -low))
+    for loop in {*pair.source.loops, *pair.sink.loops} - used - {*pair.shared}:
+        trips[loop] = (0, min(0, trips[loop][1]))
+    return distances, trips
 
 
 def _in_sets(pair: Pair, outer: int, budget: int) -> Conflict | None:
     system, last = System(), {loop: high for loop, (_, high) in pair.trips.items()}
-    unused, distances, trips = _unused(pair), _distances(pair, outer), dict(pair.trips)
-    for at, loop in enumerate(pair.shared):  # the least point is known where nothing moves
-        low, high = distances[at]
-        if loop in unused and low <= high:
-            distances[at], trips[loop] = (low, low), (max(0, -low), max(0, -low))
-    for loop in unused - {*pair.shared}:
-        trips[loop] = (0, 0)
+    distances, trips = _bounds(pair, outer)
     distance = [system.variable(*ends) for ends in distances]
     before = system.iterations(pair.source.loops, trips)
     after = {loop: f"{before[loop]} + {d}" for loop, d in zip(pair.shared, distance, strict=True)}

@@ -20,11 +20,7 @@ _INTEGERS = ("i8", "i16", "i32", "i64")
 
 def verify(function: Function) -> None:
     """Raises BytecodeError for the first operation that breaks a rule."""
-    for value in function.body.arguments:
-        if value.type.kind != "tile" or value.type["shape"]:
-            raise BytecodeError(
-                f"a parameter of {function.name} is not a scalar", got=str(value.type)
-            )
+    _check_parameters(function)
     for end in leaving(function.body):
         if end.name != "return":
             raise BytecodeError(f"{end.name} is in no loop of {function.name}")
@@ -34,6 +30,14 @@ def verify(function: Function) -> None:
             if what:
                 where = f"line {op.place.line}" if op.place else None
                 raise BytecodeError(f"{op.name} {what}", got=where)
+
+
+def _check_parameters(function: Function) -> None:
+    for value in function.body.arguments:
+        if value.type.kind != "tile" or value.type["shape"]:
+            raise BytecodeError(
+                f"a parameter of {function.name} is not a scalar", got=str(value.type)
+            )
 
 
 def is_pointer(kind: Type) -> bool:
