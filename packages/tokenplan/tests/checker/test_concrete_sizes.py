@@ -4,7 +4,7 @@ import pytest
 from packages.tokenplan.tests.tile_ir import kernels
 from packages.tokenplan.tests.tile_ir.bytecode_cases import NO_FLAGS, POINTER, WEAK, function
 
-from tokenplan.checker import checked_at_sizes
+from tokenplan.checker import checked_at_sizes, concrete_sizes
 from tokenplan.cli import main
 from tokenplan.tile_ir import bytecode, bytecode_report, explain_bytecode
 from tokenplan.tile_ir.bytecode.building import I32
@@ -536,3 +536,34 @@ def test_a_loop_without_a_sign_has_iterations_beyond_those_with_one():
 
     (found,) = bytecode.read(function(build, POINTER)).functions
     assert "store and store.2 share byte 796" in checked_at_sizes(found).lost
+
+
+@pytest.mark.parametrize(("trips", "executions"), [(2**20, 1), (None, 3)])
+def test_a_loop_that_does_not_end_is_not_executed_again(trips, executions, monkeypatch):
+    """With a constant bound, every execution is as long."""
+
+    def build(body, p, count=None):
+        view = body.view(p, *WIDE)
+
+        def repeated(k, token):
+            zero = [body.integer(0)] * 2
+            value, loaded = body.load(view, zero, token)
+            return [body.store(view, zero, value, loaded)]
+
+        body.loop(trips or body.one("muli", I32, NO_FLAGS, lhs=count, rhs=count), repeated,
+                  [body.one("make_token", TOKEN)])  # fmt: skip
+
+    parameters = [POINTER] if trips else [POINTER, I32]
+    (found,) = bytecode.read(function(build, *parameters)).functions
+    begun = []
+
+    class Counted(concrete_sizes.Execution):
+        def run(self, function, scalars=()):
+            begun.append(scalars)
+            return super().run(function, [10**4 for _ in scalars])
+
+    monkeypatch.setattr(concrete_sizes, "Execution", Counted)
+    checked = checked_at_sizes(found)
+
+    assert len(begun) == executions and not checked.executed
+    assert "more than 20000 operations are executed" in checked.text

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tokenplan.checker.coverage import Coverage, places_of
-from tokenplan.checker.errors import ExecutionError
+from tokenplan.checker.errors import ExecutionError, TooManyOperationsError
 from tokenplan.checker.memory import DYNAMIC, View, natural
 from tokenplan.checker.tile_accesses import names_of
 from tokenplan.checker.tile_arithmetic import CONVERSIONS
@@ -19,6 +19,8 @@ from tokenplan.checker.tile_blocks import Execution
 
 MOST_STEPS = 20_000
 """Operations of one execution, at most."""
+MOST_ENDLESS = 3
+"""Executions one after the other that do not end, at most."""
 ARRAY_BYTES = 2**36
 MOST_EXTENT = 2**20
 """Of a dimension, to contain tiles that are far from its start."""
@@ -104,7 +106,7 @@ def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -
     aliases = [(at[a], at[b]) for a, b in may_alias if a in at and b in at]
     arrays = [np.broadcast_to(np.uint8(0), (ARRAY_BYTES,))] * len(pointers)
     covered = Coverage(places_of(function, names_of(function)), aliases)
-    sizes = _Sizes(function)
+    sizes, endless = _Sizes(function), 0
     for setting in _settings(covered):
         run = Execution(arrays, setting.block, _DTYPES, most_steps=MOST_STEPS,
                         footprints_only=True, guesses=setting.guesses,
@@ -113,12 +115,21 @@ def checked_at_sizes(function: Any, may_alias: Sequence[tuple[str, str]] = ()) -
             lost = next(run.run(function, sizes.of(setting)).lost(aliases), None)
         except (ExecutionError, OverflowError) as wrong:
             covered.reason = str(wrong)
+            endless += isinstance(wrong, TooManyOperationsError)
+            if endless >= _most_endless(sizes, run):
+                break
             continue
+        endless = 0
         if lost:
             return Checked(covered.executed, lost)
         covered.add(run.accesses, run.repeated)
         covered.outside.update(sizes.outside(run))
     return Checked(covered.executed, "", covered.reason, covered.missing(), (*covered.absent(),))
+
+
+def _most_endless(sizes: _Sizes, run: Execution) -> int:
+    """The number of executions to give up after; further ones are as long without parameters."""
+    return MOST_ENDLESS if sizes.scalars or run.guessed or run.chosen else 1
 
 
 def _is_pointer(parameter: Any) -> bool:

@@ -18,3 +18,7 @@ class TooBigError(Exception):
 
 class ExecutionError(Exception):
     """The function has an operation that is not supported here, or leaves its arrays."""
+
+
+class TooManyOperationsError(ExecutionError):
+    """The execution does not end within its limit."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenplan.checker.errors import ExecutionError
+from tokenplan.checker.errors import ExecutionError, TooManyOperationsError
 from tokenplan.checker.memory import grid, make_tensor, make_view, runs_of_elements, runs_of_tile
 from tokenplan.checker.tile_accesses import SPACING, TileAccess, lost_orders, names_of
 from tokenplan.checker.tile_arithmetic import ARITHMETIC, UNKNOWN, Calculation, Unknown, dtype_of
@@ -90,7 +90,7 @@ class Execution:
         for op in block.operations:
             self.steps += 1
             if self.steps > self.most_steps:
-                raise ExecutionError(f"more than {self.most_steps} operations are executed")
+                raise TooManyOperationsError(f"more than {self.most_steps} operations are executed")
             if op.name == "constant" and op.results[0] in self.values:
                 continue  # an iteration before made it
             if op.name in ENDS:
