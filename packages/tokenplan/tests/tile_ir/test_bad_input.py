@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from runpy import run_path
 from typing import Any
@@ -13,6 +14,7 @@ from packages.tokenplan.tests.tile_ir.test_sweep import make
 
 from neuroncore.layout import Layout
 from tokenplan.cli.main import main
+from tokenplan.report import explained
 from tokenplan.tile_ir import (
     DescriptionError,
     Order,
@@ -20,6 +22,7 @@ from tokenplan.tile_ir import (
     bytecode,
     compiler,
     emit,
+    explain_bytecode,
     orders_of,
 )
 from tokenplan.tile_ir.candidates import candidate
@@ -199,3 +202,46 @@ def test_a_hint_that_is_given_twice_is_rejected(hints, twice):
 
     with pytest.raises(bytecode.BytecodeError, match=f"{twice} is twice in the hints"):
         bytecode.read(repeated)
+
+
+def is_running(process):
+    try:
+        state = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_a_compiler_has_started_ends_with_it_at_the_limit(tmp_path, monkeypatch):
+    script, child = tmp_path / "tileiras", tmp_path / "child"
+    script.write_text(f"#!/bin/sh\nsleep 10000 &\necho $! > {child}.new\n"
+                      f"mv {child}.new {child}\nwait\n")  # fmt: skip
+    script.chmod(0o755)
+    monkeypatch.setattr(compiler, "tool", lambda name: script)
+    for seconds in (1, 4, 16, 64):  # a busy machine may need more to start it
+        with pytest.raises(compiler.CompilerError, match="took longer than"):
+            compiler.compile_bytecode(b"", "sm_90", seconds=seconds)
+        if child.is_file():
+            break
+    number = int(child.read_text("utf-8"))
+    ends = time.monotonic() + 60
+    while is_running(number) and time.monotonic() < ends:
+        time.sleep(0.01)
+
+    assert not is_running(number)
+
+
+def test_assumed_pairs_of_many_arrays_are_one_line():
+    kernel = TileKernel("many")
+    for n in range(5):
+        a = kernel.array(f"a{n}", (64, 64))
+        kernel.store(a, (0, 0), kernel.full((64, 64), 1.0))
+    found = orders_of(kernel.described())
+    short, long = (explained(found.graph, verbose) for verbose in (False, True))
+    (line,) = (line for line in short.splitlines() if line.startswith("W2: "))
+
+    assert line == "W2: 10 pairs of parameters are distinct tensors: a0, a1, a2, a3, a4"
+    assert long.count("\nW2: parameters ") == 10 and "pairs of parameters" not in long
+    text, _ = explain_bytecode(bytecode.write(emit(found.described, found.kernel, found.kept)))
+    assert text.count("W2: ") == 1 and "assumed: W2: 10 pairs of parameters" in text

@@ -6,6 +6,7 @@ import linecache
 from collections.abc import Iterator
 from typing import Any
 
+from tokenplan.graph.diagnostics import folded
 from tokenplan.graph.token_graph import ALIAS, IMPLIED, JOIN, KEPT, REMOVED, Edge, TokenGraph
 from tokenplan.graph.wording import (
     at_iterations,
@@ -118,7 +119,8 @@ class _Report:
         """Diagnostics and assumptions."""
         if self.graph.diagnostics:
             yield ""
-            yield from map(str, self.graph.diagnostics)
+            shown = self.graph.diagnostics
+            yield from map(str, shown if self.verbose else folded(shown))
             yield f"(tokenplan explain-code {self.graph.diagnostics[0].code}: what to do about it)"
 
     def account(self) -> Iterator[str]:

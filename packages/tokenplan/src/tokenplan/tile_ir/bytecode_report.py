@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neuroncore.errors import LaunchError, Place
 from tokenplan.checker import Checked, checked_at_sizes
+from tokenplan.graph.diagnostics import folded
 from tokenplan.graph.token_graph import REMOVED
 from tokenplan.kernel.model import Mode, Op
 from tokenplan.rules import BUDGET, says
@@ -217,7 +218,7 @@ def _removed(found: FunctionModel, orders: Orders) -> Iterator[str]:
     yield f"{len(needless)} of its tokens are not needed"
     for order in needless:
         yield f"  {_arrow(order)}: {_proof(order, orders)}"
-    for text in dict.fromkeys((*found.assumptions, *map(str, orders.graph.diagnostics))):
+    for text in dict.fromkeys((*found.assumptions, *map(str, folded(orders.graph.diagnostics)))):
         yield f"assumed: {text}"
 
 

@@ -48,6 +48,11 @@ class Candidate:
     ignored: Sequence[str] = ()
     """Hints that the target does not have."""
 
+    @property
+    def shown(self) -> str:
+        """Its parameters, for messages."""
+        return _shown(self.parameters)
+
 
 def canonical_key(module: bytecode.Module, target: str, version: str) -> str:
     """The SHA-256 of what decides the code: no names, no lines, no hints that are defaults."""
@@ -104,7 +109,7 @@ def _analysed(described: Described, parameters: Parameters, target: str) -> Cand
 
 def _made(make: Callable[..., TileKernel], parameters: Parameters) -> TileKernel:
     """The kernel of one choice; FunctionError names the choice and the line that fails."""
-    shown = ", ".join(f"{name}={value!r}" for name, value in parameters.items()) or "no parameters"
+    shown = _shown(parameters)
     try:
         kernel = make(**parameters)
     except (LaunchError, AssertionError):
@@ -121,6 +126,10 @@ def _made(make: Callable[..., TileKernel], parameters: Parameters) -> TileKernel
             got=type(kernel).__name__,
         )  # fmt: skip
     return kernel
+
+
+def _shown(parameters: Parameters) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in parameters.items()) or "no parameters"
 
 
 def _check_names(make: Callable[..., TileKernel], names: Iterable[str]) -> None:

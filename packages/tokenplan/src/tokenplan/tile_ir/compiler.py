@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -215,10 +217,9 @@ def _run(
     if path is None:
         raise CompilerError(f"{name} is not installed", hint=INSTALL)
     try:
-        done = subprocess.run(
-            [*_ends_with_parent(), str(path), *arguments], capture_output=True, text=True,
-            check=False, timeout=seconds, errors="replace",
-            env=os.environ | ({"TMPDIR": folder} if folder else {}),
+        done = _completed(
+            [*_ends_with_parent(), str(path), *arguments], seconds,
+            os.environ | ({"TMPDIR": folder} if folder else {}),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CompilerError(f"{name} took longer than {seconds:g} s and was stopped") from None
@@ -227,6 +228,23 @@ def _run(
     if done.returncode in _NOT_EXECUTED:
         raise CompilerError(f"{name} cannot be run", got=done.stderr.strip() or None)
     return done
+
+
+def _completed(
+    command: Sequence[str], seconds: float, variables: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """The outcome; where the caller stops waiting, what the command has started ends with it."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+        env=variables, start_new_session=True,
+    ) as running:  # fmt: skip
+        try:
+            out, errors = running.communicate(timeout=seconds)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, running.returncode, out, errors)
 
 
 _NOT_EXECUTED = (126, 127)

@@ -93,6 +93,13 @@ def compiled(job: Compilation, report: Report) -> tuple[Result, bytes]:
     ), made.cubin  # fmt: skip
 
 
+def _first_lines(error: str) -> str:
+    """What failed, and the first line of the compiler's message."""
+    what, *more = error.splitlines() or [""]
+    message = more[0].partition("got:")[2].strip() if more else ""
+    return f"{what}: {message}" if message else what
+
+
 # -- the sweep -------------------------------------------------------------------------------------
 
 
@@ -200,7 +207,7 @@ class _Compilations:
         self.funnel.compiled += not result.error
         self.funnel.failed += bool(result.error)
         if result.error:
-            self.funnel.note("failed", result.error)
+            self.funnel.note("failed", f"{found.shown}: {_first_lines(result.error)}")
         self.most -= 1
 
     def _submit(self) -> None:
