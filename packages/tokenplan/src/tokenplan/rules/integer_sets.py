@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tokenplan.footprints.integer_sets import ExhaustedError, System, first_point
+from tokenplan.footprints.integer_sets import ExhaustedError, System
 from tokenplan.graph.token_graph import Distance
 from tokenplan.rules import byte_enumeration, cosets, value_enumeration
 from tokenplan.rules.pair import Answer, Conflict, Pair, Removed
@@ -74,8 +74,8 @@ def carried_by(pair: Pair, outer: int, budget: int) -> Conflict | None:
 
 
 def _bounds(pair: Pair, outer: int) -> tuple[list[tuple[int, int]], dict[str, tuple[int, int]]]:
-    """Least and greatest distance of each shared loop, and iteration of each loop: those of the
-    least point where neither access moves, which need no search."""
+    """Least and greatest distance of each shared loop, and iteration of each loop; where neither
+    access moves, the distance and the iteration of the least point, which need no search."""
     distances, trips = _distances(pair, outer), dict(pair.trips)
     used = {name for level in pair.levels for digit in level for name, _ in digit.offset.terms}
     for at, loop in enumerate(pair.shared):
@@ -88,20 +88,20 @@ def _bounds(pair: Pair, outer: int) -> tuple[list[tuple[int, int]], dict[str, tu
 
 
 def _in_sets(pair: Pair, outer: int, budget: int) -> Conflict | None:
-    system, last = System(), {loop: high for loop, (_, high) in pair.trips.items()}
+    system = System()
     distances, trips = _bounds(pair, outer)
     distance = [system.variable(*ends) for ends in distances]
     before = system.iterations(pair.source.loops, trips)
-    after = {loop: f"{before[loop]} + {d}" for loop, d in zip(pair.shared, distance, strict=True)}
+    after = {loop: before[loop] + d for loop, d in zip(pair.shared, distance, strict=True)}
     for loop in pair.shared[outer:]:
-        system.constraints.append(f"0 <= {after[loop]} <= {last[loop]}")
+        system.limit(after[loop], 0, pair.trips[loop][1])
     private = pair.sink.loops[len(pair.shared) :]
     after |= system.iterations(private, trips)
     ends = []  # how many variables there are after each digit
     for a, b in pair.levels:
         system.overlap(a, before, b, after)
         ends.append(len(system.variables))
-    point = first_point(system.variables, system.constraints, budget)
+    point = system.first_point(budget)
     if point is None:
         return None
     depth, loops = len(distance), pair.source.loops
