@@ -202,10 +202,19 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
 }
 
 
+NAMES = (*TABLES, "verdicts")
+
+
+def _table(name: str) -> str:
+    if name not in NAMES:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(NAMES)}")
+    return name
+
+
 def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, "verdicts", []])
+    parser.add_argument("tables", nargs="*", metavar="TABLE", type=_table, help=", ".join(NAMES))
     parser.add_argument("--cases", type=int, default=500)
     given = parser.parse_args()
     absent = compiler.missing("tileiras", "nvdisasm", "cuobjdump")

@@ -51,8 +51,8 @@ def analyse(
         if isinstance(program, Program) and not verified:
             check(program)
         checked = clock() - began
-        asked = (*claims, *(MayAlias(pair) for pair in may_alias))
-        graph = _analyse(program, tuple(dict.fromkeys(asked)), min(budget, MOST_STEPS), clock)
+        requested = (*claims, *(MayAlias(pair) for pair in may_alias))
+        graph = _analyse(program, tuple(dict.fromkeys(requested)), min(budget, MOST_STEPS), clock)
     return replace(graph, seconds={"check": checked, **graph.seconds})
 
 

@@ -13,7 +13,7 @@ from tokenplan.checker.unrolled import Unrolled, linear
 
 
 def joins(unrolled: Unrolled) -> list[Edge]:
-    """The edges that claims of kind join ask for: in one iteration, or to the next one of the
+    """The edges that claims of kind join require: in one iteration, or to the next one of the
     innermost loop where the operation that waits stands first."""
     index, found = unrolled.index, []
     for claim in unrolled.file.claims:
@@ -28,16 +28,16 @@ def joins(unrolled: Unrolled) -> list[Edge]:
 
 def joined(unrolled: Unrolled) -> list[int]:
     """Per instance the bitset of earlier ones that joins ask it to come after."""
-    found, asked = [0] * unrolled.size, waves(unrolled, joins(unrolled))
+    found, requested = [0] * unrolled.size, waves(unrolled, joins(unrolled))
 
     def visit(instance: int, before: int) -> bool:
         del before
-        for wave in asked.get(int(unrolled.op[instance]), ()):
-            found[instance] |= walk.wanted(wave, int(unrolled.number[instance]))
+        for wave in requested.get(int(unrolled.op[instance]), ()):
+            found[instance] |= walk.required(wave, int(unrolled.number[instance]))
         return True
 
-    walk = Walk(unrolled, {}, asked)
-    if asked:
+    walk = Walk(unrolled, {}, requested)
+    if requested:
         walk.run(visit)
     return found
 
@@ -87,24 +87,24 @@ def _crossing(unrolled: Unrolled, needed: list[int], claim: Claim) -> tuple[int,
 def false_implications(
     unrolled: Unrolled, kept: Waves, needed: list[int], edges: list[Edge]
 ) -> list[Finding]:
-    """Edges said to be implied, or asked for by a join, that the kept ones do not give.
+    """Edges said to be implied, or required by a join, that the kept ones do not give.
 
     An edge with a witness orders the instances that conflict (`needed`), others for all.
     """
-    asked = waves(unrolled, edges)
+    requested = waves(unrolled, edges)
     wrong: dict[int, tuple[Edge, int, int]] = {}
 
     def visit(instance: int, before: int) -> bool:
         number = int(unrolled.number[instance])
-        for wave in asked.get(int(unrolled.op[instance]), ()):
-            gap = walk.wanted(wave, number) & ~before
+        for wave in requested.get(int(unrolled.op[instance]), ()):
+            gap = walk.required(wave, number) & ~before
             if wave.edge.witness is not None:
                 gap &= needed[instance]
             if gap:
                 wrong.setdefault(wave.edge.index, (wave.edge, members(gap)[-1], instance))
         return True
 
-    walk = Walk(unrolled, kept, asked)
+    walk = Walk(unrolled, kept, requested)
     walk.run(visit)
     return [
         Finding(

@@ -38,7 +38,7 @@ class _Setting:
     extent."""
     block: tuple[int, int, int] = (0, 0, 0)
     guesses: tuple[int, ...] = (1,)
-    """In turn: iterations of loops, and branches, that depend on what is not calculated."""
+    """Used cyclically: iterations of loops, and branches, that depend on what is not calculated."""
     choices: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """As in `Execution`."""
 
@@ -156,9 +156,9 @@ def _chosen(covered: Coverage) -> Iterator[_Setting]:
         if absent is None:
             return
         tried.add(absent)
-        for setting, turn in product(_CHOSEN, (1, -1)):
+        for setting, direction in product(_CHOSEN, (1, -1)):
             if absent in covered.absent():
-                chosen = {op: found[::turn] for op, found in covered.choices(absent).items()}
+                chosen = {op: found[::direction] for op, found in covered.choices(absent).items()}
                 yield replace(setting, choices=chosen)
 
 

@@ -87,7 +87,7 @@ class Coverage:
                 yield pair
 
     def choices(self, absent: tuple[str, ...]) -> dict[int, tuple[int, ...]]:
-        """By `if`, the branches to execute in turn for what no execution contains."""
+        """By `if`, the branches to execute, cyclically, for what no execution contains."""
         found: dict[int, dict[int, None]] = {}
         for name in absent:
             for op, n in self.places[name].branches.items():

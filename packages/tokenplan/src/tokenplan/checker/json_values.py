@@ -1,4 +1,4 @@
-"""JSON values that know where they stand, and say so when they are not what they should be."""
+"""JSON values with their path in the file, which errors name."""
 
 from __future__ import annotations
 

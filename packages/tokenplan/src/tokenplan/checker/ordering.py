@@ -70,17 +70,17 @@ class Walk:
     """The instances in program order, each with the bitset of what is done before it.
 
     Every edge points forward in program order, so what an instance waits for is known by then.
-    `asked` are waves that order nothing, but whose instances `wanted` can tell.
+    `requested` are waves that order nothing, but whose instances `required` gives.
     """
 
     unrolled: Unrolled
     by_sink: Waves
-    asked: Waves = field(default_factory=dict)
+    requested: Waves = field(default_factory=dict)
     done: dict[tuple[int, int], list[int]] = field(init=False)
     """Per operation and depth: what is done once it has done iteration 0 … n of these loops."""
 
     def run(self, visit: Visit) -> None:
-        each = [*self.by_sink.values(), *self.asked.values()]
+        each = [*self.by_sink.values(), *self.requested.values()]
         self.done = {(wave.source, wave.depth): [] for waves in each for wave in waves}
         depths: dict[int, list[tuple[int, list[int]]]] = {}
         for op, depth in self.done:
@@ -90,7 +90,7 @@ class Walk:
         for instance, (op, number) in enumerate(zip(ops, numbers, strict=True)):
             before = 0
             for wave in self.by_sink.get(op, ()):
-                before |= self.wanted(wave, number)
+                before |= self.required(wave, number)
             if not visit(instance, before):
                 return
             for depth, iterations in depths.get(op, ()):
@@ -99,7 +99,7 @@ class Walk:
                 finished.extend([last] * (iteration + 1 - len(finished)))
                 finished[iteration] |= before | 1 << instance
 
-    def wanted(self, wave: Wave, number: int) -> int:
+    def required(self, wave: Wave, number: int) -> int:
         """The number of instances that must be done before instance `number` of the wave's sink."""
         upto, finished = wave.upto[number], self.done[wave.source, wave.depth]
         return finished[min(upto, len(finished) - 1)] if upto >= 0 and finished else 0

@@ -210,7 +210,7 @@ class PlanCheck:
         self.memory = lay_out(self.unrolled, self.plan.slots)
         self.queues = assign(self.unrolled, self.plan)
         both = zip(conflicts(self.memory), joined(self.unrolled), strict=True)
-        self.needed = needed_places(self.queues, [needed | asked for needed, asked in both])
+        self.needed = needed_places(self.queues, [needed | requested for needed, requested in both])
         reached = progress(self.queues, self.plan)
         self.order, self.is_live = reached.order, not reached.stuck
         for head, wait in reached.stuck:

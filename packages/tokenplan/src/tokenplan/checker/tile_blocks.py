@@ -59,10 +59,10 @@ class Execution:
     most_steps: int = 200_000
     footprints_only: bool = False
     guesses: Sequence[int] = (1,)
-    """In turn, iterations of loops whose bounds are not calculated, and whether such conditions are
-    true."""
+    """Used cyclically: iterations of loops whose bounds are not calculated, and whether such
+    conditions are true."""
     choices: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    """By `id` of an `if`, branches to execute in turn, regardless of its condition."""
+    """By `id` of an `if`, branches to execute cyclically, regardless of its condition."""
     chosen: Counter[int] = field(default_factory=Counter)
     guessed: int = 0
     end: str = ""
@@ -299,7 +299,7 @@ def _store_pointers(run: Execution, op: Any) -> list[Any]:
 
 
 def _update(run: Execution, op: Any) -> list[Any]:
-    """Each element in turn, so that one address may occur several times."""
+    """One element after the other, so that one address may occur several times."""
     addresses, inside = _pointers(run, op, "pointers")
     done = run.transfer(op, runs_of_elements(addresses[inside], _itemsize(run, op, "pointers")))
     if run.footprints_only:

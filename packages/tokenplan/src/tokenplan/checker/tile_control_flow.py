@@ -35,15 +35,15 @@ def _for(run: Any, op: Any) -> list[Any]:
 
 def _loop(run: Any, op: Any) -> list[Any]:
     (body,), carried = op.regions, run.all(op, "inits")
-    turns, guessed, run.end = 0, run.guessed, "continue"
+    iterations, guessed, run.end = 0, run.guessed, "continue"
     while run.end == "continue":
-        if turns > MOST_GUESSES and run.guessed - guessed >= turns:
+        if iterations > MOST_GUESSES and run.guessed - guessed >= iterations:
             run.end = "yield"
             return run.unknown(op, "end")
-        turns += 1
+        iterations += 1
         run.values.update(zip(body.arguments, carried, strict=True))
         carried = run._block(body)
-    run.repeated.update({id(op)} if turns > 1 else ())
+    run.repeated.update({id(op)} if iterations > 1 else ())
     run.end = "yield" if run.end == "break" else run.end
     return carried
 

@@ -30,7 +30,7 @@ class Unrolled:
     iterations: tuple[np.ndarray, ...]
     """Per operation (instances, loops around it)."""
     positions: tuple[np.ndarray, ...]
-    """Per operation (instances,): where they stand among all."""
+    """Per operation (instances,): their positions among all."""
 
     @property
     def size(self) -> int:

@@ -25,7 +25,7 @@ from neuroncore.targets import resolve_target
 from neuroncore.timeline import estimate
 from tokenplan import neuroncore
 from tokenplan.analysis import analyse
-from tokenplan.cli.kernels import UsageError, Wanted
+from tokenplan.cli.kernels import KernelSource, UsageError
 from tokenplan.graph.token_graph import Claim, Join, Parallel, Pipeline, TokenGraph
 from tokenplan.neuroncore import AsyncPlan
 from tokenplan.report import dot, explained, orders, plan_file
@@ -43,7 +43,7 @@ class Explained:
     graph: TokenGraph
     verbose: bool
     plan: AsyncPlan | None = None
-    """The schedule, where it was asked for."""
+    """The schedule, where it is requested."""
 
 
 def _text(found: Explained) -> str:
@@ -123,12 +123,12 @@ def run(given: argparse.Namespace) -> int:
     _reject(given, _OF_BYTECODE, "a function or a program text")
     target = resolve_target(given.target).name
     claims = tuple(_claims(given))
-    wanted = Wanted(given.kernel, given.spec, given.nki, target)
-    program = wanted.program()
+    source = KernelSource(given.kernel, given.spec, given.nki, target)
+    program = source.program()
     if isinstance(program, TileKernel):
         return _described(given, program)
     graph = analyse(
-        program, claims, given.budget, verified=wanted.is_function, may_alias=given.may_alias
+        program, claims, given.budget, verified=source.is_function, may_alias=given.may_alias
     )
     plan = neuroncore.schedule(graph, program) if given.schedule else None
     text = FORMATS[given.output_format](Explained(program, graph, given.verbose, plan))

@@ -64,7 +64,7 @@ def _text(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class KernelSource:
     """A kernel on arguments: FILE.py:FUNCTION or MODULE:FUNCTION and what it takes, or a text."""
 
     name: str

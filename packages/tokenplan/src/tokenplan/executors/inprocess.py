@@ -26,7 +26,7 @@ WORKER = "this process"
 
 
 class InProcess:
-    """Runs each job in its turn. Its limit of time stops Python code alone.
+    """Runs one job after the other. Its limit of time stops Python code alone.
 
     A job is stopped in its own code: what handles an event does that to its end.
     """

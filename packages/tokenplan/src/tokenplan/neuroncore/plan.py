@@ -98,7 +98,7 @@ def plan_with(graph: TokenGraph, slots: Mapping[str, int], queues: Mapping[str, 
 
 
 def waits_of(nests: Nests, needs: Iterable[Need]) -> tuple[Wait, ...]:
-    """The needs as waits, in program order; needs that ask for the same are one wait."""
+    """The needs as waits, in program order; needs of the same count are one wait."""
     ops = nests.by_id
     order = {op: number for number, op in enumerate(ops)}
     found: dict[tuple, list[str]] = {}

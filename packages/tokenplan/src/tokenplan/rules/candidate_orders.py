@@ -92,7 +92,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """An access, and where it stands: `at` counts operations, `group` the outermost loop.
+    """An access and its position: `at` counts operations, `group` the outermost loop.
 
     Operations in no loop have a group of their own, -1.
     """

@@ -104,7 +104,7 @@ class Integers:
                 return
 
     def converted(self, op: Operation) -> None:
-        """Fewer bits are the same number modulo less; more bits need to know the number."""
+        """Fewer bits are the same number modulo less; more bits require a known number."""
         (source,) = op.inputs
         is_unsigned = op.attributes.get("signedness") == "unsigned"
         known = self.natural if is_unsigned else self.exact
