@@ -18,7 +18,7 @@ from neuroncore.targets import TARGETS
 from neuroncore.timeline import Timeline, constants, estimate, machine, ticks_per_ns
 from neuroncore.timeline.compilation.call_demands import Described
 from neuroncore.timeline.compilation.compiler import Compiler
-from neuroncore.timeline.model.clock import Clock
+from neuroncore.timeline.model.clock import Clock, Shares
 from neuroncore.timeline.periodicity.steady_state import loop_player
 from neuroncore.timeline.playing.state import State
 from neuroncore.work import charging
@@ -226,7 +226,7 @@ def test_an_instruction_of_another_cost_is_played_to_the_tick(player, factor):
                     return Compiler._step(self, site, demand)
                 site.work = [scaled(op, factor) for op in site.work]
                 clock, plain = self.state.clock, self.state.clock.transfer
-                clock.transfer = lambda op: longer(*plain(op), factor)
+                clock.transfer = lambda op: longer(plain(op), factor)
                 made = Compiler._step(self, site, demand)
                 clock.transfer = plain
                 return made
@@ -240,8 +240,30 @@ def scaled(op: Any, factor: float) -> Any:
     return replace(op, interval=factor * op.interval) if hasattr(op, "interval") else op
 
 
-def longer(engines: int, length: int, factor: float) -> tuple[int, int]:
-    return engines, max(1, round(factor * length))
+def longer(shares: Shares, factor: float) -> Shares:
+    return shares._replace(ticks=max(1, round(factor * shares.ticks)))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("columns", [1, 8, 100, 512])
+def test_transfers_of_few_rows_and_within_hbm_are_played_to_the_tick(player, target, columns):
+    copies = "\n".join(
+        f"    dma_copy(dst=t[0:{rows}, 0:{columns}], src=x[0:{rows}, 0:{columns}])\n"
+        f"    dma_copy(dst=y[0:{rows}, 0:{columns}], src=x[0:{rows}, 0:{columns}])"
+        for rows in (1, 7, 9, 16, 17, 64, 127)
+    )
+    program = parse_program(f"""
+program("trn2", "0.6")
+def copies(x: float32[128, 512]):
+    y = buffer(float32[128, 512], shared_hbm)
+    t = buffer(float32[128, 512], sbuf)
+{copies}
+    return y
+""")
+
+    found = played(player, table_of(program), program, target=target)
+
+    assert found == shown(estimate(program, target=target, mode="as_written", skip_periods=False))
 
 
 def test_several_copies_of_a_buffer_are_played_to_the_tick(player):

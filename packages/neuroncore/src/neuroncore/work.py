@@ -58,6 +58,7 @@ class Transfer:
     descriptors: int
     run_bytes: int
     partitions: int
+    """Of its end on chip; 0 within HBM."""
     indirect: bool = False
     casts: bool = False
     engine: Engine = Engine.dma

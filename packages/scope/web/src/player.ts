@@ -117,18 +117,37 @@ class Player {
       : (this.change.queueOf[this.replay.calls[site.number]!] ?? number) % queues, unit = site.generators![queue % 2];
     site.own = this.lanes[this.firstQueue + queue]!;
     site.unit = unit ? this.generators[unit]! : null;
-    const engines = Math.min(machine.dma_engines, Math.ceil(site.partitions! / this.model.partitionsPerDmaEngine),
-      site.descriptors!) || 1;
-    const each = Math.max(site.run! / values.DMA_BANDWIDTH! + values.DMA_DESCRIPTOR!, values.DMA_DESCRIPTOR_MIN!);
-    site.length = Math.max(1,
-      round(Math.max(1, this.ns(site.descriptors! / engines * each)) * this.factor(site.number)));
+    const [engines, load, busy] = site.partitions ? this.onChip(site) : this.withinHbm(site);
+    site.length = Math.max(1, round(Math.max(1, this.ns(busy)) * this.factor(site.number)));
     const idle = this.ticks("DMA_GAP") * engines / machine.dma_engines;
-    site.share = Math.max(1, round(site.length * engines / machine.dma_engines + idle));
+    site.share = Math.max(1, round(site.length * load / machine.dma_engines + idle));
     site.gap = round(idle);
     site.tail = this.ns(values.DMA_STAGGER! * (engines - 1));
     site.begin = this.ticks(site.begins!);
     site.step = this.dma;
     return site;
+  }
+  /** The DMA engines of a transfer, the work of all over that of the busiest, and its time in ns. */
+  private onChip(site: Site): [number, number, number] {
+    const { machine } = this, partitions = site.partitions!, group = machine.dma_engine_partitions;
+    const groups = Math.ceil(partitions / group), engines = Math.min(machine.dma_engines, groups);
+    const busiest = Math.min(partitions, group * Math.ceil(groups / engines));
+    const pieces = Math.max(site.descriptors!, partitions);
+    const each = this.descriptor(site.run! * site.descriptors! / pieces);
+    return [engines, partitions / busiest, busiest * (pieces / partitions) * each];
+  }
+  private withinHbm(site: Site): [number, number, number] {
+    const moved = site.run! * site.descriptors!, stagger = this.values.DMA_STAGGER!;
+    let [engines, first, least] = [1, Infinity, 0];
+    for (let n = 1; n <= this.machine.dma_engines; n++) {
+      const pieces = Math.max(site.descriptors!, n), busy = pieces / n * this.descriptor(moved / pieces);
+      if (busy + stagger * (n - 1) < first) [engines, first, least] = [n, busy + stagger * (n - 1), busy];
+    }
+    return [engines, engines, least];
+  }
+  private descriptor(bytes: number): number {
+    const { values } = this;
+    return Math.max(bytes / values.DMA_BANDWIDTH! + values.DMA_DESCRIPTOR!, values.DMA_DESCRIPTOR_MIN!);
   }
 
   play(): Played {

@@ -47,8 +47,8 @@ def guessed(call: Call) -> list[MicroOp]:
     widest = max(call.tiles.values(), key=lambda spec: spec.size)
     if call.engine is Engine.dma:
         width = 2 * widest.dtype.itemsize
-        rows = widest.partitions if widest.space.on_chip else 128
-        run = max(1, widest.size // rows)
+        rows = widest.partitions if widest.space.on_chip else 0
+        run = max(1, widest.size // (rows or 128))
         return [Transfer(widest.size * width, widest.size // run, run * width, rows)]
     return one_pass(call, 2 * widest.free)
 

@@ -200,7 +200,7 @@ def _work(c: Call) -> list[MicroOp]:
             bytes=c.dst.size * width,
             descriptors=max(1, c.dst.size // run),
             run_bytes=run * width,
-            partitions=chip.partitions if chip.space.on_chip else 128,
+            partitions=chip.partitions if chip.space.on_chip else 0,
             indirect=_is_vector(c.src) or _is_vector(c.dst),
             casts=c.src.dtype is not c.dst.dtype,
         )

@@ -104,8 +104,8 @@ class Rooflines:
         if not isinstance(op, Transfer):
             resource = WEIGHTS if isinstance(op, LoadStationary) else op.engine.name
             return resource, self._clock.cycles(LANE[op.engine], op.interval)
-        engines, length = self._clock.transfer(op)
-        return op.engine.name, max(1, length * engines // self._clock.dma_engines)
+        _, load, length = self._clock.transfer(op)
+        return op.engine.name, max(1, int(length * load / self._clock.dma_engines))
 
 
 def _calls(

@@ -24,7 +24,7 @@ from neuroncore.timeline.compilation.toolchain import Transformation
 from neuroncore.timeline.dependences.regions import Region
 from neuroncore.timeline.estimate import Freedoms, candidates
 from neuroncore.timeline.model.bars import CAUSES, KINDS, MULTIPLY, PASS, TRANSFER
-from neuroncore.timeline.model.clock import PARTITIONS_PER_DMA_ENGINE, Clock, latency_name
+from neuroncore.timeline.model.clock import Clock, latency_name
 from neuroncore.timeline.model.constants import Constants, constants, machine
 from neuroncore.timeline.model.lanes import DMA, ENGINES, FIRST_QUEUE, SCALAR
 from neuroncore.timeline.periodicity.steady_state import loop_player
@@ -110,7 +110,6 @@ def rules() -> dict[str, Any]:
         "kinds": list(KINDS), "causes": list(CAUSES), "links": LINKS, "dma": DMA,
         "lanes": [engine.name for engine in ENGINES],
         "latency": [latency_name(n) for n in range(len(ENGINES))],
-        "partitionsPerDmaEngine": PARTITIONS_PER_DMA_ENGINE,
         "constants": {name: {"unit": row["unit"], "work": name in WORK_CONSTANTS}
                       for name, row in table.items()},
         "targets": {t: {"values": constants().at(t), "machine": machine(t)} for t in TARGETS},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from neuroncore.enums import Engine
 from neuroncore.timeline.model.lanes import ENGINES
@@ -16,7 +16,6 @@ _LATENCY = {
     Engine.gpsimd: "GPSIMD_LATENCY",
     Engine.sync: "GPSIMD_LATENCY",  # a guess: no document shows one; a profile would
 }
-PARTITIONS_PER_DMA_ENGINE = 8  # [NKI DMA overview]
 
 
 def ticks_per_ns(machine: Mapping[str, Any]) -> float:
@@ -29,6 +28,16 @@ def latency_name(lane: int) -> str:
     return _LATENCY[ENGINES[lane]]
 
 
+class Shares(NamedTuple):
+    """How a transfer is dealt to DMA engines."""
+
+    engines: int
+    load: float
+    """The work of all engines over that of the busiest one."""
+    ticks: int
+    """How long the busiest engine is busy."""
+
+
 class Clock:
     """Cycles and nanoseconds of one generation as ticks of twice TensorE's clock."""
 
@@ -38,7 +47,7 @@ class Clock:
         self.ticks_per_ns = ticks_per_ns(machine)
         self.per_cycle = [round(self.ticks_per_ns / ghz[engine.name]) for engine in ENGINES]
         self.dma_engines = int(machine["dma_engines"])
-        self._partition_rows = PARTITIONS_PER_DMA_ENGINE
+        self._partitions_per_engine = int(machine["dma_engine_partitions"])
 
     def of_ns(self, nanoseconds: float) -> int:
         """A time as ticks, to the nearest."""
@@ -59,14 +68,39 @@ class Clock:
         """From the end of an instruction's interval to its result, in ticks."""
         return self.cycles(lane, self.values[latency_name(lane)])
 
-    def transfer(self, op: Transfer) -> tuple[int, int]:
-        """How many DMA engines share a transfer, and how long each is busy with it, in ticks.
+    def transfer(self, op: Transfer) -> Shares:
+        """The DMA engines of a transfer. It ends when the busiest one does.
 
-        Eight partitions go to one engine. A descriptor takes its bytes at the practical bandwidth
-        and a little more, and never less than the shortest transfer that was seen.
+        Partitions go to engines in groups: eight to one engine [NKI DMA overview], on trn1 one by
+        one [triton-viz, measured on Inf2: min(P, 16) engines]. Within HBM no partition is of an
+        engine: the bytes are cut for as many engines as end first.
         """
-        engines = min(self.dma_engines, -(-op.partitions // self._partition_rows))
-        engines = min(engines, op.descriptors) or 1
-        data = op.run_bytes / self.values["DMA_BANDWIDTH"] + self.values["DMA_DESCRIPTOR"]
-        each = max(data, self.values["DMA_DESCRIPTOR_MIN"])
-        return engines, max(1, self.of_ns(op.descriptors / engines * each))
+        engines, load, busy_ns = self._on_chip(op) if op.partitions else self._within_hbm(op)
+        return Shares(engines, load, max(1, self.of_ns(busy_ns)))
+
+    def _on_chip(self, op: Transfer) -> tuple[int, float, float]:
+        group = self._partitions_per_engine
+        groups = -(-op.partitions // group)
+        engines = min(self.dma_engines, groups)
+        busiest = min(op.partitions, group * -(-groups // engines))
+        pieces = max(op.descriptors, op.partitions)
+        each = self._descriptor(op.run_bytes * op.descriptors / pieces)
+        return engines, op.partitions / busiest, busiest * (pieces / op.partitions) * each
+
+    def _within_hbm(self, op: Transfer) -> tuple[int, float, float]:
+        """Every further engine starts later, so that few bytes have few engines."""
+        moved, stagger = op.run_bytes * op.descriptors, self.values["DMA_STAGGER"]
+
+        def busy_ns(engines: int) -> float:
+            pieces = max(op.descriptors, engines)
+            return pieces / engines * self._descriptor(moved / pieces)
+
+        engines = min(range(1, self.dma_engines + 1), key=lambda n: busy_ns(n) + stagger * (n - 1))
+        return engines, float(engines), busy_ns(engines)
+
+    def _descriptor(self, run_bytes: float) -> float:
+        """Its bytes at the practical bandwidth and a little more, and never less than the shortest
+        transfer that was seen, in ns.
+        """
+        data = run_bytes / self.values["DMA_BANDWIDTH"] + self.values["DMA_DESCRIPTOR"]
+        return max(data, self.values["DMA_DESCRIPTOR_MIN"])

@@ -186,9 +186,9 @@ def transfer(state: State, site: Site) -> Step:
     clock, bars, records = state.clock, state.bars, state.records
     (op,) = site.work
     assert isinstance(op, Transfer)
-    engines, length = clock.transfer(op)
+    engines, load, length = clock.transfer(op)
     idle = clock.ticks("DMA_GAP") * engines / clock.dma_engines
-    share, gap = max(1, round(length * engines / clock.dma_engines + idle)), round(idle)
+    share, gap = max(1, round(length * load / clock.dma_engines + idle)), round(idle)
     tail = clock.of_ns(clock.values["DMA_STAGGER"] * (engines - 1))
     begins, completes = clock.ticks(site.begins), clock.ticks("DMA_COMPLETION")
     release, floor = clock.ticks("DMA_TO_CONSUMER"), clock.ticks("DMA_QUEUE_FLOOR")
