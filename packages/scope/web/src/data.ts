@@ -99,7 +99,9 @@ export interface Work {
   interval?: number; table?: string | null; ports?: string[]; passes?: [load: number, multiply: number][];
   partitions?: number; descriptors?: number; run?: number; begins?: string; generators?: (string | null)[];
 }
-export interface Machine { clock_ghz: Record<string, number>; dma_engines: number; dma_engine_partitions: number; dma_queues: number }
+export interface Machine {
+  clock_ghz: Record<string, number>; dma_engines: number; dma_engine_partitions: number; dma_queues: number;
+}
 /** What neuroncore.timeline.rules gives. */
 export interface Model {
   kinds: string[]; causes: string[]; links: Record<string, string>; dma: string; lanes: string[];
