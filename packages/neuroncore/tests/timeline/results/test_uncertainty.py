@@ -85,6 +85,39 @@ def test_an_instruction_of_another_size_than_measured_is_extrapolated():
     assert timeline.uncertainty.domain["extrapolated"] == ["scalar_tensor_tensor"]
 
 
+FORMS = {
+    "load": "dma_copy(dst=t[:, 0:64], src=x[0:128, 0:64])",
+    "load in runs of 4 bytes": "dma_copy(dst=t[:, 0:64], src=x[0:128, 0:128:2])",
+    "store": "dma_copy(dst=out[0:128, 0:64], src=t[:, 0:64])",
+    "store in runs of 4 bytes": "dma_copy(dst=out[0:128, 0:128:2], src=t[:, 0:64])",
+    "copy within HBM": "dma_copy(dst=out[0:128, 0:64], src=x[0:128, 0:64])",
+    "copy on chip": "dma_copy(dst=t[:, 0:64], src=t[:, 64:128])",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_transfer_in_a_form_that_was_not_measured_is_extrapolated(form):
+    fill = "t = buffer(float32[128, 128], sbuf)\nmemset(dst=t[:, :], value=0.0)\n"
+
+    found = estimate(program(fill + FORMS[form]), mode="as_written").uncertainty
+
+    measured = form in ("load", "store")
+    expected = {"measured": ["memset", "dma_copy"]} if measured else {
+        "measured": ["memset"], "extrapolated": [f"dma_copy ({form})"]
+    }  # fmt: skip
+    assert found.domain == expected
+
+
+def test_the_interval_of_a_store_in_runs_is_wider():
+    fill = "t = buffer(float32[128, 2048], sbuf)\nmemset(dst=t[:, :], value=0.0)\n"
+    whole, cut = (
+        estimate(program(f"{fill}dma_copy(dst=out[0:128, {to}], src=t[:, :])"), mode="as_written")
+        for to in ("0:2048", "0:4096:2")
+    )
+
+    assert relative_width(cut) > 1.3 * relative_width(whole)
+
+
 def test_a_generation_that_was_not_measured_is_extrapolated_and_its_interval_wider():
     known, unknown = (
         estimate(program(MATMUL, target), mode="as_written") for target in ("trn2", "trn3")

@@ -19,9 +19,9 @@ from neuroncore.program import Program
 from neuroncore.timeline.compilation.toolchain import CLOSED, toolchain_of
 from neuroncore.timeline.model.bars import PASS, TABLE, TRANSFER
 from neuroncore.timeline.model.clock import Clock, latency_name
-from neuroncore.timeline.model.lanes import FIRST_QUEUE
 from neuroncore.timeline.playing.sites import Site
 from neuroncore.timeline.results.critical_path import PathKey
+from neuroncore.timeline.results.transfer_forms import TransferForm, transfer_form
 from neuroncore.work import costs
 
 EIGHTY = 1.2816
@@ -102,9 +102,11 @@ def uncertainty(
 def _domain(sites: Sequence[Site], verdicts: Mapping[int, str], cores: int) -> dict[str, list[str]]:
     found: dict[str, dict[str, None]] = {}
     for site in sites:
-        name = site.call.instruction
+        name, form = site.call.instruction, transfer_form(site)
         if _is_shared(site, cores):
             name += f" (HBM shared by {cores} cores)"
+        elif form is not None and not _is_measured(form):
+            name += f" ({form})"
         found.setdefault(verdicts[site.number], {})[name] = None
     return {verdict: list(names) for verdict, names in found.items()}
 
@@ -123,19 +125,29 @@ def _model_shares(toolchain: str, parts: Mapping[str, float], total: float) -> d
 
 
 def verdict(site: Site, target: str, cores: int = 1) -> str:
-    """Whether publications show the instruction at about this size, on this generation and on so
-    many cores at once.
+    """Whether publications show the instruction at about this size, a DMA in this form too, on this
+    generation and on so many cores at once.
     """
     table = costs()
     if has_guessed_cost(site.call.record):
         return UNKNOWN
     found = table["measured"].get(site.call.instruction)
-    is_local = site.lane >= FIRST_QUEUE and not site.hbm_bytes  # no copy within SBUF was measured
-    is_seen = target in table["measured_on"] and not is_local and not _is_shared(site, cores)
-    if found is None or not is_seen:
+    form = transfer_form(site)
+    is_seen = target in table["measured_on"] and not _is_shared(site, cores)
+    if found is None or not is_seen or (form is not None and not _is_measured(form)):
         return EXTRAPOLATED
-    least, most = found
-    return MEASURED if least / FAR <= site.elements <= most * FAR else EXTRAPOLATED
+    return MEASURED if _is_near(site.elements, found) else EXTRAPOLATED
+
+
+def _is_measured(form: TransferForm) -> bool:
+    """Whether publications show transfers of this form with about this run of bytes."""
+    found = costs()["measured_transfers"].get(form.kind)
+    return found is not None and _is_near(form.run_bytes, found)
+
+
+def _is_near(size: float, measured: Sequence[float]) -> bool:
+    least, most = measured
+    return least / FAR <= size <= most * FAR
 
 
 def _spread(name: str, target: str) -> float:
