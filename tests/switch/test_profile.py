@@ -194,6 +194,15 @@ def test_constants_without_an_estimate_are_a_mistake(run):
     assert "--constants is for estimates" in done.stderr
 
 
+def test_a_trace_is_not_written_as_json(run, tmp_path):
+    done = run("--trace", "out.json")
+
+    assert done.returncode == 2
+    assert "--trace out.json: traces are not written as JSON" in done.stderr
+    assert "--trace out.pftrace for ui.perfetto.dev, or .parquet, .svg" in done.stderr
+    assert not (tmp_path / "out.json").exists()
+
+
 def test_a_trace_in_parquet_is_a_profile_of_the_estimate(run, tmp_path):
     done = run("--trace", "out.parquet")
     table = pq.read_table(tmp_path / "out.parquet").to_pydict()

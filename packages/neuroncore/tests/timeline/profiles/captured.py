@@ -35,6 +35,7 @@ def captured(
             "opcode": OPCODES.get(bar.kind, bar.instruction.upper()),
             "nki_source_location": f"['/home/user/{place.file}:{place.line}']",
             "dma_trigger_end_ts": end if is_dma else None,
+            "hbm_read_bytes": bar.hbm_bytes if is_dma else None,
         }
         for name, value in row.items():
             table.setdefault(name, []).append(value)

@@ -28,8 +28,8 @@ def test_a_row_is_an_instruction_or_the_transfer_that_it_triggered():
         "dma_trigger_end_ts": [None, 2600],
     }).rows  # fmt: skip
 
-    assert rows[0] == ("vector", 100, 150, (("k.py", 7),))
-    assert rows[1] == ("dma", 200, 2600, (("k.py", 8), ("m.py", 9)))
+    assert rows[0] == ("vector", 100, 150, (("k.py", 7),), None)
+    assert rows[1] == ("dma", 200, 2600, (("k.py", 8), ("m.py", 9)), None)
 
 
 def test_numbers_in_texts_are_read_to_the_nanosecond():
@@ -77,6 +77,7 @@ def test_a_missing_column_is_named_with_the_one_that_it_may_be(table):
         profile_of("p", renamed(table, start_ts="start_time", engine="unit"))
 
     assert raised.value.what == "p has no column start_ts, engine"
+    assert raised.value.got == "unknown columns start_time, unit"
     assert (raised.value.hint or "").startswith("rename start_time to start_ts")
 
 

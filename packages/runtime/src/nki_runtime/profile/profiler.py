@@ -74,6 +74,7 @@ class Profiler(LaunchRecorder):
         if not found.is_better:
             raise LaunchError(
                 f"--constants {file} is not written: no constants suit the profile better",
+                got="; ".join(found.implausible) or None,
                 hint="the differences are in lines of their own, not in what all lines share",
             )
         sys.stdout.write(f"{found}\n")

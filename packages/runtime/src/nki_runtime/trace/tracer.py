@@ -53,6 +53,11 @@ def _said(timelines: Sequence[Timeline], file: Path) -> str:
 
 def _writer(file: Path) -> Any:
     """The writer of timelines. Raises LaunchError where the file or the extra cannot be had."""
+    if file.suffix == ".json":
+        raise LaunchError(
+            f"--trace {file}: traces are not written as JSON",
+            hint=f"--trace {file.with_suffix('.pftrace')} for ui.perfetto.dev, or .parquet, .svg",
+        )
     check_writable(file, "--trace")
     if file.suffix == SVG:
         return write_svg

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Real
@@ -58,8 +58,11 @@ class Constants:
         changed = {**self.values[name], resolve_target(target).name: value}
         return replace(self, values={**self.values, name: changed})
 
-    def implausible(self) -> Iterator[str]:
-        """What is wrong with each value that is far from all that is known of its constant."""
+    def implausible(self) -> dict[tuple[str, str], str]:
+        """(name, generation or ALL) → what is wrong with a value that is far from all that is known
+        of its constant.
+        """
+        found = {}
         rows = costs()["constants"]
         for name, by_target in self.values.items():
             known, factor = _known(rows[name]), costs()["plausible"][rows[name]["confidence"]]
@@ -68,10 +71,11 @@ class Constants:
                 if not low <= value <= high:
                     where = "" if target == ALL else f" on {target}"
                     shown = ", ".join(f"{each:g}" for each in sorted(set(known)))
-                    yield (
+                    found[name, target] = (
                         f"{name}{where} is {value:g} {rows[name]['unit']}; the documented values "
                         f"are {shown}, and {low:.3g} to {high:.3g} is plausible"
                     )
+        return found
 
     def shared_by(self, cores: int, target: str) -> Constants:
         """The same constants for one of several cores that use HBM at once."""

@@ -35,7 +35,7 @@ def read_constants(file: str | Path) -> Constants:
         raise _error(file, wrong.what) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise _error(file, "it does not hold constants") from None
-    for what in changed.implausible():
+    for what in changed.implausible().values():
         raise OptionError(
             f"{file}: {what}",
             hint=f"Constants.but tries any value of {what.split()[0]} in a program",
@@ -54,7 +54,7 @@ def constants_text(changed: Constants, about: str) -> str:
 
     Raises AttributeValueError for a value that is far from all that is known of its constant.
     """
-    for what in changed.implausible():
+    for what in changed.implausible().values():
         raise AttributeValueError(what, hint="what it was fitted to is of something else")
     first = constants().values
     by_name = {

@@ -24,6 +24,8 @@ FAR = 4.0
 """A median of predictions that are off by more is of another kernel, or in another unit."""
 OTHER_UNIT = 200.0
 """From here on the unit is the likeliest reason."""
+OTHER_BYTES = 0.1
+"""A line's transfers that move so much more or less to and from HBM are of another shape."""
 QUANTILES = np.linspace(0.1, 0.9, 9)
 
 
@@ -49,11 +51,22 @@ class LineTime:
     measured_ns: float
     error: float
     """ln(measured / predicted) of one instruction, the median of deciles."""
+    predicted_bytes: float
+    """To and from HBM, the mean of its instructions."""
+    measured_bytes: float | None
+    """The same; None where the profile does not say."""
 
     @property
     def is_comparable(self) -> bool:
         """Whether the instructions are the same ones but for a few that were dropped."""
         return bool(self.predicted) and KEPT <= self.measured / self.predicted <= 1
+
+    @property
+    def is_of_another_shape(self) -> bool:
+        """Whether its transfers move other numbers of bytes."""
+        if not (self.measured and self.measured_bytes and self.predicted_bytes):
+            return False
+        return abs(self.measured_bytes / self.predicted_bytes - 1) > OTHER_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +88,12 @@ class Comparison:
     def comparable(self) -> list[LineTime]:
         """The lines whose instructions are the same ones."""
         return [line for line in self.lines if line.is_comparable]
+
+    @property
+    def comparable_share(self) -> float:
+        """The share of the measured time (of rows with a source line) at comparable lines."""
+        total = sum(line.measured_ns for line in self.lines)
+        return sum(line.measured_ns for line in self.comparable) / total if total else 0.0
 
     def __str__(self) -> str:
         return "\n".join(_text(self))
@@ -98,6 +117,14 @@ def compare(profile: Profile, timeline: Timeline) -> Comparison:
                 else "profile this file, with these shapes and for this target"
             ),
         )
+    for line in found.lines:
+        if line.is_of_another_shape:
+            raise LaunchError(
+                f"{profile.name} is of other shapes than {timeline.program.name}: transfers of "
+                f"{line.where} move {line.measured_bytes:.0f} bytes to or from HBM each, "
+                f"{line.predicted_bytes:.0f} in the kernel",
+                hint="run the kernel with the shapes that were profiled",
+            )
     return found
 
 
@@ -106,28 +133,44 @@ def matched(profile: Profile, timeline: Timeline) -> Comparison:
     predicted = _predicted(timeline)
     measured = _measured(profile, predicted)
     lines = [
-        _line_time(where, predicted.get(where, np.empty(0)), measured.get(where, []))
+        _line_time(where, predicted.get(where, []), measured.get(where, []))
         for where in sorted({*predicted, *measured})
     ]
     return Comparison(profile, timeline, lines)
 
 
-def _line_time(where: Where, times: np.ndarray, measured: Sequence[float]) -> LineTime:
-    error = 0.0
-    if len(times) and len(measured):
-        deciles = [np.maximum(np.quantile(each, QUANTILES), 1.0) for each in (measured, times)]
+class _Each(NamedTuple):
+    """An instruction of a line: its time, and its bytes to and from HBM."""
+
+    length_ns: float
+    hbm_bytes: float | None
+
+
+def _line_time(where: Where, predicted: Sequence[_Each], measured: Sequence[_Each]) -> LineTime:
+    error, times = 0.0, [[each.length_ns for each in side] for side in (measured, predicted)]
+    if predicted and measured:
+        deciles = [np.maximum(np.quantile(side, QUANTILES), 1.0) for side in times]
         error = float(np.median(np.log(deciles[0] / deciles[1])))
-    return LineTime(where, len(times), len(measured), sum(times), sum(measured), error)
+    return LineTime(
+        where, len(predicted), len(measured), sum(times[1]), sum(times[0]), error,
+        _mean_bytes(predicted) or 0.0, _mean_bytes(measured),
+    )  # fmt: skip
 
 
-def _predicted(timeline: Timeline) -> dict[Where, np.ndarray]:
-    """Of every line and engine the times, periods that were carried forward repeated."""
+def _mean_bytes(side: Sequence[_Each]) -> float | None:
+    known = [each.hbm_bytes for each in side if each.hbm_bytes is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _predicted(timeline: Timeline) -> dict[Where, list[_Each]]:
+    """Of every line and engine the instructions, periods that were carried forward repeated."""
     found = defaultdict(list)
     for bar in timeline.bars:
         if bar.place is not None:
             where = Where(_name(bar.place.file), bar.place.line, _lane(bar))
-            found[where] += [profiled_end_ns(bar, timeline) - bar.start_ns] * _times(bar, timeline)
-    return {where: np.array(times) for where, times in found.items()}
+            each = _Each(profiled_end_ns(bar, timeline) - bar.start_ns, bar.hbm_bytes)
+            found[where] += [each] * _times(bar, timeline)
+    return found
 
 
 def _times(bar: Bar, timeline: Timeline) -> int:
@@ -148,8 +191,8 @@ def profiled_end_ns(bar: Bar, timeline: Timeline) -> float:
     return bar.end_ns - (timeline.values["DMA_COMPLETION"] if bar.lane == DMA else 0.0)
 
 
-def _measured(profile: Profile, places: Collection[Where]) -> dict[Where, list[float]]:
-    """Of every line and engine, the times of its rows; of several lines, the first of the kernel.
+def _measured(profile: Profile, places: Collection[Where]) -> dict[Where, list[_Each]]:
+    """Of every line and engine, its rows; of several lines, the first of the kernel.
 
     What SyncE does is not in a timeline: the transfers that it triggers are.
     """
@@ -158,7 +201,8 @@ def _measured(profile: Profile, places: Collection[Where]) -> dict[Where, list[f
     for row in profile.rows:
         if row.places and row.engine != "sync":
             file, line = next((p for p in row.places if p in lines), row.places[0])
-            found[Where(file, line, row.engine)].append(row.end_ns - row.start_ns)
+            each = _Each(row.end_ns - row.start_ns, row.hbm_bytes)
+            found[Where(file, line, row.engine)].append(each)
     return found
 
 

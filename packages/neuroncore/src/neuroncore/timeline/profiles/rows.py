@@ -47,6 +47,8 @@ class Executed(NamedTuple):
     end_ns: float
     places: tuple[tuple[str, int], ...]
     """(file name, line) of the source: several where the compiler merged instructions."""
+    hbm_bytes: float | None = None
+    """What it reads from HBM and writes there; None where the profile does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ def _known(
         raise LaunchError(
             f"{name} has no column {', '.join(missing)}",
             expected="the columns of the profiler's Instruction table",
+            got=f"unknown columns {', '.join(unknown)}" if unknown else None,
             hint=_renamed(missing, unknown),
         )
     if unknown:
@@ -151,7 +154,14 @@ def _executed(record: Mapping[str, Any]) -> Iterator[Executed]:
     places = _places(record)
     done = _number(record, "dma_trigger_end_ts")
     lane = DMA if done else _lane(engine[0], str(record.get("opcode", "")))
-    yield Executed(lane, start, done or _number(record, "result_ts") or end, places)
+    until = done or _number(record, "result_ts") or end
+    yield Executed(lane, start, until, places, _hbm_bytes(record))
+
+
+def _hbm_bytes(record: Mapping[str, Any]) -> float | None:
+    found = [_number(record, f"hbm_{way}_bytes") for way in ("read", "write")]
+    known = [each for each in found if each is not None]
+    return sum(known) if known else None
 
 
 def _contradicts(record: Mapping[str, Any]) -> bool:
