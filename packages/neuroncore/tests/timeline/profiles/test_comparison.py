@@ -37,7 +37,7 @@ def refitted(text, table):
 
 def at_lines_of(kernel, table):
     """The rows of a profile, as if its file were that of `kernel`."""
-    (file,) = {bar.place.file for bar in estimate(kernel).bars}
+    (file,) = {bar.place.file for bar in estimate(kernel).bars if bar.place}
     places = [re.sub(r"<program \d+>", file, place) for place in table["nki_source_location"]]
     return {**table, "nki_source_location": places}
 
