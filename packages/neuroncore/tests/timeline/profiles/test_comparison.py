@@ -122,7 +122,7 @@ def test_constants_are_not_fitted_to_other_numbers_of_instructions():
     kept = [at for at, where in enumerate(table["engine"]) if where != "Vector" or at in first]
     table = {name: [values[at] for at in kept] for name, values in table.items()}
 
-    with pytest.raises(LaunchError, match=r"p is no profile to fit constants to: \d+% of its time"):
+    with pytest.raises(LaunchError, match=r"p does not suit a fit of constants: \d+% of its time"):
         refitted(SERIAL, table)
 
 

@@ -102,7 +102,7 @@ def _reject_other_counts(found: Comparison) -> None:
         return
     other = max((line for line in found.lines if not line.is_comparable), key=_measured_ns)
     raise LaunchError(
-        f"{found.profile.name} is no profile to fit constants to: {found.comparable_share:.0%} of "
+        f"{found.profile.name} does not suit a fit of constants: {found.comparable_share:.0%} of "
         f"its time is at lines with as many instructions as the kernel; {other.where} has "
         f"{other.measured}, the kernel {other.predicted}",
         hint="run the kernel with the shapes that were profiled",
@@ -114,7 +114,7 @@ def _measured_ns(line: LineTime) -> float:
 
 
 def _plausible(found: Constants, base: Constants, target: str) -> tuple[Constants, list[str]]:
-    """The constants without those that left their plausible range, and what is wrong with these."""
+    """The constants without values outside of the plausible range, and what is wrong with these."""
     wrong = {name: what for (name, where), what in found.implausible().items() if where == target}
     for name in wrong:
         found = found.but(name, target, base.at(target)[name])
