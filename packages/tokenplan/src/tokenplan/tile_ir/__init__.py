@@ -8,6 +8,7 @@ from tokenplan.tile_ir.kernel_builder import TileKernel
 from tokenplan.tile_ir.model import Order, Orders
 from tokenplan.tile_ir.neuroncore_program import neuroncore_program
 from tokenplan.tile_ir.orders import orders_of, total_orders
+from tokenplan.tile_ir.tile_views import lower
 
 __all__ = [
     "DescriptionError",
@@ -18,6 +19,7 @@ __all__ = [
     "emit",
     "explain_bytecode",
     "is_bytecode",
+    "lower",
     "neuroncore_program",
     "orders_of",
     "total_orders",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd, prod
 
-from neuroncore.layout import TileView, ViewDim
 from tokenplan.graph.diagnostics import Diagnostic
 from tokenplan.tile_ir.description import Compute, Described, DescriptionError, Transfer, walk
+from tokenplan.tile_ir.tile_views import TileView, ViewDim
 from tokenplan.tile_ir.views import view_of
 
 ALIGNMENT = 16

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from neuroncore.layout import Flip, TileView, ViewDim, lower
 from neuroncore.layout.factors import merged
 from neuroncore.program import Affine
 from tokenplan.tile_ir.bytecode import Type, Value
@@ -15,6 +14,7 @@ from tokenplan.tile_ir.bytecode.types import TOKEN, pointer, tile
 from tokenplan.tile_ir.computations import broadcast, kind_of
 from tokenplan.tile_ir.description import Array, DescriptionError, Transfer
 from tokenplan.tile_ir.integers import INDEX_END
+from tokenplan.tile_ir.tile_views import Flip, TileView, ViewDim, lower
 
 Attributes = dict[str, object]
 _PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from neuroncore.integers import Polynomial
+from nki_migrate.facts.polynomials import Polynomial
 
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _PRODUCT = (ast.FloorDiv, ast.Mod)

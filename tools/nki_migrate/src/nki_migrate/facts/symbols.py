@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from neuroncore.integers import Polynomial as Poly
-from neuroncore.integers.polynomials import Monomial
+from nki_migrate.facts.polynomials import Monomial
+from nki_migrate.facts.polynomials import Polynomial as Poly
 
 
 @dataclass(frozen=True, slots=True)

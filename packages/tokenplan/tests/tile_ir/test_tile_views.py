@@ -5,7 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from neuroncore.layout import Layout, Swizzle, TileView, lower
+from neuroncore.layout import Layout, Swizzle
+from tokenplan.tile_ir.tile_views import TileView, lower
 
 CASES, SEED = 600, 27
 
