@@ -46,7 +46,8 @@ def test_a_joined_array_does_not_go_through_hbm(name, assert_lowers_right, norma
     results = sum(np.prod(kernel.graph.specs[v].shape) for v in kernel.graph.results)
     least = 4 * (sum(np.prod(shape) for shape in shapes) + results)
     assert kernel.stats.hbm_bytes <= 1.01 * most * least
-    assert "put together in the tiles" in kernel.explain()
+    told = kernel.explain()
+    assert "put together in the tiles" in told or "concatenate_in_hbm stays in SBUF" in told
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.int16, bool])
