@@ -103,7 +103,7 @@ FIGURES = (
         r"\| 0\.7 \| of a run \| (\d+)", _DAY + r" \| 0\.7 \| of a run",
         "python -m tests.corpora.styles",
     ),
-    _model("70 rows", "all 70, fitted jointly: what `estimate` uses"),
+    _model("70 rows", "all 70, costs.json: what `estimate` uses"),
     _model("publications left out", "leave one publication out"),
     Ratios(
         "time of kernels under nki-beta2 over NumPy's", _BETA2, "ratio", None, "2026-11-22",
