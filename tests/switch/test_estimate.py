@@ -333,7 +333,7 @@ def test_what_cores_exchange_is_a_dma_that_was_never_measured(kernels):
     sent = [bar for bar in found.bars if bar.lane == "dma" and not bar.hbm_bytes]
     assert [bar.place and bar.place.file.rpartition("/")[2] for bar in sent] == ["time_kernels.py"]
     assert found.uncertainty.domain["extrapolated"] == [
-        "dma_copy (HBM shared by 2 cores)", "dma_copy",
+        "dma_copy (HBM shared by 2 cores)", "dma_copy (copy on chip)",
     ]  # fmt: skip
     assert found.bars[sent[0].number + 1].start_ns >= sent[0].end_ns
 
